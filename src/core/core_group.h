@@ -1,0 +1,160 @@
+/*-------------------------------------------------------------------------
+ *
+ * core_group.h
+ *	  Row groups: the columnar, checksummed unit of a run file.
+ *
+ * A group holds up to PAIMON_GROUP_MAX_ROWS rows sorted by key: the key
+ * column (encoded keys, see core_key.h), the kind column (one byte a row: see
+ * PaimonRowKind) and the value columns.  Each column is encoded by itself
+ * (constant, dictionary, frame of reference with common divisor and bit packing,
+ * plain; nulls as a bitmap; zstd in units of about 16 kB raw where it pays), so
+ * that one row of one column can be read without decoding the others, and
+ * a single text value by opening one small unit.
+ *
+ * A "value" is a 64-bit word as the server's Datum: the value itself for
+ * PAIMON_PHYS_INT, a pointer for the others.  Pointers given by the decoder
+ * stay valid as long as the allocator's memory that the reader was opened with.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_CORE_GROUP_H
+#define PAIMON_CORE_GROUP_H
+
+#include "core/core.h"
+
+#define PAIMON_GROUP_MAX_ROWS	8192	/* hard limit; row + 1 must fit a ctid's offset */
+#define PAIMON_GROUP_MAX_COLUMNS 1664	/* of value columns */
+
+typedef enum PaimonPhys
+{
+	PAIMON_PHYS_INT = 1,		/* the 64-bit word itself (pass-by-value types) */
+	PAIMON_PHYS_FIXED = 2,		/* pointer to `width` bytes (uuid, interval, …) */
+	PAIMON_PHYS_VAR = 3,		/* pointer to a varlena; header stripped when stored, rebuilt when read:
+								 * 1-byte header up to 126 bytes of payload, else 4-byte header
+								 * aligned to 4 */
+	PAIMON_PHYS_SCALED = 4		/* a numeric of fixed scale: the word is the unscaled int64 (the caller
+								 * converts); `width` is the scale */
+} PaimonPhys;
+
+/* Row kinds, with Paimon's byte values in the low bits. */
+typedef enum PaimonRowKind
+{
+	PAIMON_KIND_INSERT = 0,		/* +I: merged by the engine */
+	PAIMON_KIND_UPDATE_BEFORE = 1,	/* -U */
+	PAIMON_KIND_UPDATE_AFTER = 2,	/* +U from rowkind.field */
+	PAIMON_KIND_DELETE = 3,		/* -D from rowkind.field */
+	PAIMON_KIND_REPLACE = 4,	/* UPDATE statement: the row is exactly this */
+	PAIMON_KIND_REMOVE = 5		/* DELETE statement: the row is gone */
+} PaimonRowKind;
+
+typedef struct PaimonColumnDesc
+{
+	uint8_t		phys;			/* PaimonPhys */
+	uint16_t	width;			/* FIXED: bytes; SCALED: scale; else 0 */
+} PaimonColumnDesc;
+
+/* Identity of a group; part of what its checksum covers. */
+typedef struct PaimonGroupId
+{
+	uint64_t	storage_id;
+	uint64_t	file_no;
+	uint32_t	group_no;
+	uint32_t	bucket;
+} PaimonGroupId;
+
+/*
+ * Input of the encoder: rows already in key order.
+ *
+ * keys[i]: encoded key.  kinds[i]: PaimonRowKind.  values[c][i], nulls[c][i]:
+ * column c of row i; nulls[c] may be NULL for "no nulls".
+ */
+typedef struct PaimonGroupInput
+{
+	PaimonGroupId id;
+	uint32_t	nrows;
+	uint32_t	ncolumns;
+	const PaimonColumnDesc *columns;
+	const PaimonBytes *keys;
+	const uint8_t *kinds;
+	const uint64_t *const *values;
+	const bool *const *nulls;
+	int			zstd_level;		/* 0 = no zstd */
+} PaimonGroupInput;
+
+/* Encodes a group into memory of the allocator. */
+extern PaimonResult paimon_group_encode(const PaimonGroupInput *in, const PaimonAllocator *a,
+										uint8_t **out, uint32_t *outlen);
+
+/* An open group; all decoding is lazy and column by column. */
+typedef struct PaimonGroup PaimonGroup;
+
+/*
+ * Where an open group gets its bytes.  fetch returns bytes [off, off + len) of the group in one piece, valid as long as the
+ * allocator's memory; the server copies them from the pages that hold them, so that a point lookup touches only the pages of
+ * the units it needs.  fetch may throw (ereport) but never returns NULL.
+ */
+typedef struct PaimonGroupSource
+{
+	uint32_t	len;
+	const uint8_t *(*fetch) (void *arg, uint32_t off, uint32_t len);
+	void	   *arg;
+} PaimonGroupSource;
+
+/*
+ * Opens a group.  Checks magic, version, directory bounds and the header's checksum, which covers `id`; each column chunk (and
+ * each separately compressed unit) has a checksum of its own, checked when it is first touched.
+ */
+extern PaimonResult paimon_group_open(const PaimonGroupSource *src, const PaimonGroupId *id,
+									  const PaimonColumnDesc *columns, uint32_t ncolumns,
+									  const PaimonAllocator *a, PaimonGroup **out);
+
+extern uint32_t paimon_group_nrows(const PaimonGroup *g);
+
+/* Number of value columns stored: fewer than the table has now when columns were added later. */
+extern uint32_t paimon_group_ncolumns(const PaimonGroup *g);
+
+/* The description of a column as stored (a numeric column may be SCALED in one group and VAR in another). */
+extern PaimonColumnDesc paimon_group_column_desc(const PaimonGroup *g, uint32_t column);
+
+/*
+ * Per-column statistics: null count always; min and max words for INT and SCALED columns with at least one value, compared as
+ * signed 64-bit (has_minmax false otherwise).
+ */
+typedef struct PaimonColumnStats
+{
+	uint32_t	null_count;
+	bool		has_minmax;
+	int64_t		min;
+	int64_t		max;
+} PaimonColumnStats;
+
+extern void paimon_group_column_stats(const PaimonGroup *g, uint32_t column, PaimonColumnStats *out);
+
+/* Whole columns.  Decoded once; later calls return the same arrays.  *nulls is NULL if there are none. */
+extern PaimonResult paimon_group_values(PaimonGroup *g, uint32_t column, const uint64_t **values, const bool **nulls);
+
+/* One value, without decoding the whole column where the encoding allows it. */
+extern PaimonResult paimon_group_value(PaimonGroup *g, uint32_t column, uint32_t row, uint64_t *value, bool *isnull);
+
+/*
+ * Keys.  Whole column: keys[i] points into memory of the allocator, prefixes[i] = paimon_key_prefix(keys[i]).
+ * The key length is the same for all rows when *fixed_len > 0.
+ */
+extern PaimonResult paimon_group_keys(PaimonGroup *g, const PaimonBytes **keys, const uint64_t **prefixes, uint32_t *fixed_len);
+
+/* One key, into memory of the allocator or of the group's data. */
+extern PaimonResult paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key);
+
+/*
+ * First row whose key is >= the given one (nrows if none), without decoding the whole key column; *equal says whether that row has
+ * exactly this key.
+ */
+extern PaimonResult paimon_group_seek(PaimonGroup *g, const uint8_t *key, uint32_t len, uint32_t *row, bool *equal);
+
+/* Kinds: *kinds is NULL when all rows have kind *constant. */
+extern PaimonResult paimon_group_kinds(PaimonGroup *g, const uint8_t **kinds, uint8_t *constant);
+
+/* Checks every checksum and decodes everything: for verify() and fuzzing. */
+extern PaimonResult paimon_group_check(PaimonGroup *g);
+
+#endif							/* PAIMON_CORE_GROUP_H */
