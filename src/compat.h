@@ -1,0 +1,129 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  The differences between server versions, and nothing else.
+ *
+ * This is the only file that looks at PG_VERSION_NUM (test/check sees to it).
+ * The rest of the extension uses the names defined here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_COMPAT_H
+#define PAIMON_COMPAT_H
+
+#include "postgres.h"
+
+#include "access/xlogdefs.h"
+#include "access/xloginsert.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "storage/smgr.h"
+#include "utils/rel.h"
+
+#if PG_VERSION_NUM < 150000
+#error "paimon_am needs PostgreSQL 15 or newer"
+#endif
+
+/*
+ * Names of a relation's file.  15: RelFileNode {spcNode, dbNode, relNode};
+ * 16 and up: RelFileLocator {spcOid, dbOid, relNumber}.
+ */
+#if PG_VERSION_NUM < 160000
+#include "storage/relfilenode.h"
+typedef RelFileNode PaimonLocator;
+typedef Oid PaimonRelNumber;
+#define paimon_locator_spc(loc) ((loc).spcNode)
+#define paimon_locator_db(loc) ((loc).dbNode)
+#define paimon_locator_number(loc) ((loc).relNode)
+#define paimon_locator_equals(a, b) RelFileNodeEquals(a, b)
+#define paimon_rel_locator(rel) ((rel)->rd_node)
+#define paimon_smgr_locator(smgr) ((smgr)->smgr_rnode.node)
+#define paimon_buffer_get_tag(buf, loc, fork, blk) BufferGetTag(buf, loc, fork, blk)
+#else
+#include "storage/relfilelocator.h"
+typedef RelFileLocator PaimonLocator;
+typedef RelFileNumber PaimonRelNumber;
+#define paimon_locator_spc(loc) ((loc).spcOid)
+#define paimon_locator_db(loc) ((loc).dbOid)
+#define paimon_locator_number(loc) ((loc).relNumber)
+#define paimon_locator_equals(a, b) RelFileLocatorEquals(a, b)
+#define paimon_rel_locator(rel) ((rel)->rd_locator)
+#define paimon_smgr_locator(smgr) ((smgr)->smgr_rlocator.locator)
+#define paimon_buffer_get_tag(buf, loc, fork, blk) BufferGetTag(buf, loc, fork, blk)
+#endif
+
+/* Builds a locator from its three parts. */
+static inline PaimonLocator
+paimon_make_locator(Oid spc, Oid db, PaimonRelNumber number)
+{
+	PaimonLocator loc;
+
+	paimon_locator_spc(loc) = spc;
+	paimon_locator_db(loc) = db;
+	paimon_locator_number(loc) = number;
+	return loc;
+}
+
+/*
+ * What tuple_update reports about indexes.  15: a bool; 16 and up: an enum.
+ * Our index stores nothing and other indexes are refused: always "none".
+ */
+#if PG_VERSION_NUM < 160000
+typedef bool PaimonUpdateIndexes;
+#define PAIMON_UPDATE_INDEXES_NONE false
+#define PAIMON_UPDATE_INDEXES_ALL true
+#else
+#include "access/tableam.h"
+typedef TU_UpdateIndexes PaimonUpdateIndexes;
+#define PAIMON_UPDATE_INDEXES_NONE TU_None
+#define PAIMON_UPDATE_INDEXES_ALL TU_All
+#endif
+
+/* Pieces of a WAL record: the pointer's type changed from char * (15-17) to const void * (18). */
+static inline void
+paimon_xlog_register_data(const void *data, uint32 len)
+{
+#if PG_VERSION_NUM < 180000
+	XLogRegisterData((char *) data, len);
+#else
+	XLogRegisterData(data, len);
+#endif
+}
+
+static inline void
+paimon_xlog_register_buf_data(uint8 block_id, const void *data, uint32 len)
+{
+#if PG_VERSION_NUM < 180000
+	XLogRegisterBufData(block_id, (char *) data, len);
+#else
+	XLogRegisterBufData(block_id, data, len);
+#endif
+}
+
+/* Numbers of backends: BackendId (from 1) until 16, ProcNumber (from 0) since 17. */
+#if PG_VERSION_NUM < 170000
+#include "storage/backendid.h"
+#define paimon_my_proc_number() (MyProc->pgprocno)
+#else
+#include "storage/procnumber.h"
+#define paimon_my_proc_number() (MyProcNumber)
+#endif
+
+/* Extends a relation by one block and returns it pinned and exclusively locked. */
+static inline Buffer
+paimon_extend_one(Relation rel)
+{
+#if PG_VERSION_NUM < 160000
+	Buffer		buf;
+
+	LockRelationForExtension(rel, ExclusiveLock);
+	buf = ReadBufferExtended(rel, MAIN_FORKNUM, P_NEW, RBM_ZERO_AND_LOCK, NULL);
+	UnlockRelationForExtension(rel, ExclusiveLock);
+	return buf;
+#else
+	return ExtendBufferedRel(BMR_REL(rel), MAIN_FORKNUM, NULL, EB_LOCK_FIRST);
+#endif
+}
+
+#endif							/* PAIMON_COMPAT_H */
