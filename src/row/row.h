@@ -17,7 +17,7 @@
 #include "executor/tuptable.h"
 #include "utils/rel.h"
 
-#include "catalog/catalog.h"
+#include "catalog/manifest.h"
 #include "core/core_group.h"
 
 /* How one key column is encoded. */

@@ -22,6 +22,7 @@
 #include "utils/relcache.h"
 
 #include "compat.h"
+#include "core/core.h"
 
 #define PAIMON_EXTENT_PAGES 16	/* pages per extent */
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * catalog.h
+ * manifest.h
  *	  The manifest: heap tables in schema paimon, and the only code that touches them.
  *
  * All reads take the snapshot to read with; all writes happen in the current transaction and are followed by
@@ -9,8 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef PAIMON_CATALOG_H
-#define PAIMON_CATALOG_H
+#ifndef PAIMON_MANIFEST_H
+#define PAIMON_MANIFEST_H
 
 #include "postgres.h"
 
@@ -156,4 +156,4 @@ extern Oid	paimon_catalog_namespace(void);
 extern Oid	paimon_catalog_relid(const char *name);
 extern bool paimon_extension_exists(void);
 
-#endif							/* PAIMON_CATALOG_H */
+#endif							/* PAIMON_MANIFEST_H */

@@ -1,0 +1,73 @@
+/*-------------------------------------------------------------------------
+ *
+ * buffer.h
+ *	  The write buffer: what the running transaction has written and not yet committed.
+ *
+ * Per transaction and storage, split by bucket; an append arena ordered only when somebody needs order.  Each record has an ordinal;
+ * command ids and sub-transactions are ranges of ordinals.  One byte budget per backend; beyond it sorted content is spilled into level-0 run
+ * files that belong to the transaction.  At commit the content becomes one batch of the delta log (small) or run files (large).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_BUFFER_H
+#define PAIMON_BUFFER_H
+
+#include "postgres.h"
+
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+#include "memtable/table.h"
+#include "run/run.h"
+
+/* ctids of write-buffer records: top block numbers. */
+#define PAIMON_BUFFER_ROWS_PER_BLOCK 65000
+#define PAIMON_BUFFER_FIRST_BLOCK	((BlockNumber) 0xEFFFFFFF)	/* blocks from here on hold ordinals */
+
+extern void paimon_buffer_init(void);	/* registers transaction callbacks */
+
+/*
+ * Adds a record written by the current (sub)transaction in command `cid`.  Takes the transaction's xid and registers the active snapshot with the top
+ * resource owner at the first write (H10).  May spill.  Returns the record's ctid.
+ */
+extern void paimon_buffer_put(PaimonTable *table, Relation rel, CommandId cid, int bucket, uint8 kind,
+							  const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len, ItemPointer tid);
+
+/* True if the transaction has live records in this storage that a scan must merge. */
+extern bool paimon_buffer_has_rows(uint64 storage_id);
+
+/*
+ * Iterators over records of one bucket that `snapshot` may see (command id rule; all for Self/Any/Dirty), as sources: in-memory part and each spilled
+ * run are separate, newest first.  The memory iterator gives, per key, only the newest visible record.
+ */
+typedef struct PaimonBufferIter PaimonBufferIter;
+
+typedef struct PaimonBufferRecord
+{
+	PaimonBytes key;
+	uint8		kind;
+	PaimonBytes payload;		/* 8-aligned; valid until the transaction ends or the buffer spills (iterators notice and seek again) */
+	uint64		ordinal;
+} PaimonBufferRecord;
+
+extern PaimonBufferIter *paimon_bufiter_begin(uint64 storage_id, int bucket, CommandId cid, bool forward);
+extern bool paimon_bufiter_first(PaimonBufferIter *it, PaimonBufferRecord *rec);
+extern bool paimon_bufiter_seek(PaimonBufferIter *it, const uint8 *key, uint32 len, PaimonBufferRecord *rec);
+extern bool paimon_bufiter_next(PaimonBufferIter *it, PaimonBufferRecord *rec);
+extern void paimon_bufiter_end(PaimonBufferIter *it);
+
+/* Newest visible record of a key. */
+extern bool paimon_buffer_get(uint64 storage_id, int bucket, CommandId cid, const uint8 *key, uint32 len, PaimonBufferRecord *rec);
+
+/* By ctid, whatever the command. */
+extern bool paimon_buffer_is_tid(ItemPointer tid);
+extern bool paimon_buffer_fetch_tid(PaimonTable *table, Relation rel, ItemPointer tid, int *bucket, PaimonBufferRecord *rec);
+extern void paimon_buffer_ordinal_to_tid(uint64 ordinal, ItemPointer tid);
+
+/*
+ * What the running command has already done to a key: for TM_SelfModified / TM_Invisible.  Returns false if it has not touched it; else the command id of the
+ * newest record and its kind.
+ */
+extern bool paimon_buffer_touched(uint64 storage_id, int bucket, const uint8 *key, uint32 len, CommandId *cid, uint8 *kind);
+
+#endif							/* PAIMON_BUFFER_H */

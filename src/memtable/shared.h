@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * shared.h
+ *	  What all backends share about a storage: the log's tail and its lock, memtables, the bulk slot, and who holds which key.
+ *
+ * Everything here is a cache or a lock: after a restart it is empty and is rebuilt from the log.  Entries are keyed by (database, locator,
+ * storage id).  See README.md here for the protocols (H1-H5, H11, H15, H16, H27 name the races they answer).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_SHARED_H
+#define PAIMON_SHARED_H
+
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "nodes/lockoptions.h"
+#include "storage/latch.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+#include "catalog/manifest.h"
+#include "core/core_group.h"
+#include "storage/storage.h"
+
+typedef struct PaimonShared PaimonShared;	/* lives in shared memory; opaque outside memtable/ */
+
+extern void paimon_shared_init(void);	/* GUCs paimon.memtable_memory, paimon.max_tables, paimon.max_key_locks */
+extern Size paimon_shared_shmem_size(void);
+extern void paimon_shared_shmem_init(void);
+
+/*
+ * Finds or makes the entry of a storage and pins it (a pin keeps the entry, not its memtables).  The first to attach after a restart finds
+ * the tail and re-enters the key locks of prepared transactions.  Pins belong to the backend: paimon_shared_unpin gives one back; all
+ * of a backend's are dropped when it exits.  Raises CONFIGURATION_LIMIT_EXCEEDED (hint: paimon.max_tables) when all entries are pinned.
+ */
+extern PaimonShared *paimon_shared_attach(Relation rel, uint64 storage_id, int nbuckets);
+extern void paimon_shared_unpin(PaimonShared *shared);
+extern uint64 paimon_shared_storage_id(const PaimonShared *shared);
+
+/* Forgets a storage that is gone (dropped, truncated away and committed); harmless if unknown or pinned (then at the last unpin). */
+extern void paimon_shared_forget(Oid dbid, uint64 storage_id);
+
+/* ---- append lock and tail ---- */
+
+/* Short exclusive section around "look at key locks and the bulk slot, then append".  An LWLock: nothing in it may wait for anybody. */
+extern void paimon_append_lock(PaimonShared *shared);
+extern void paimon_append_unlock(PaimonShared *shared);
+
+/* Appends a batch (see paimon_log_append) under the append lock; header->xid is set from `xid`.  Also registers the batch for cuts. */
+extern uint64 paimon_shared_append(PaimonShared *shared, Relation rel, FullTransactionId xid, PaimonBatchHeader *header,
+								   const PaimonBytes *pieces, int npieces, XLogRecPtr *lsn);
+
+/* Present tail: takes the append lock for a moment on a primary; on a standby walks the log from the last known tail. */
+extern uint64 paimon_shared_tail(PaimonShared *shared, Relation rel);
+
+/* Bytes of log between the newest known head and the tail: for flush and spill thresholds. */
+extern uint64 paimon_shared_unflushed(PaimonShared *shared);
+
+/* ---- bulk slot (H1): one large commit at a time has a number and is not yet decided ---- */
+
+/* Under the publish lock and the append lock: takes the tail as number.  Cleared by paimon_bulk_clear after commit or abort (never fails). */
+extern uint64 paimon_bulk_enter(PaimonShared *shared, TransactionId xid);
+extern void paimon_bulk_clear(PaimonShared *shared);
+extern bool paimon_bulk_pending(PaimonShared *shared, TransactionId *xid, uint64 *number);
+/* Waits until the slot is free (condition variable; after 1 s XactLockTableWait, so that deadlocks show).  No LWLock held. */
+extern void paimon_bulk_wait(PaimonShared *shared);
+
+/* ---- catching up ---- */
+
+/*
+ * Indexes the log from where the memtables are to the present tail, in slices, sharing the work with others; returns the position up to which memtables now
+ * reach (the tail, unless memory is short).  `wait` false: returns at once if somebody else is at it (commits use that).
+ */
+extern uint64 paimon_shared_catch_up(PaimonShared *shared, Relation rel, bool wait);
+
+/* ---- a view of the unflushed rows for one snapshot ---- */
+
+typedef struct PaimonMemView PaimonMemView;
+typedef struct PaimonMemIter PaimonMemIter;
+
+/* One record as iterators give it; pointers are valid until the iterator moves or the view is released. */
+typedef struct PaimonMemRecord
+{
+	PaimonBytes key;
+	uint64		position;		/* of the record in the log */
+	uint8		kind;			/* PaimonRowKind */
+	TransactionId xid;			/* writer; Invalid if frozen */
+	PaimonBytes payload;		/* 8-aligned */
+} PaimonMemRecord;
+
+/*
+ * Everything in the log that `snapshot` sees and that is not in runs according to `log` (read with the same snapshot): left-over
+ * prepared batches, and positions >= log->head up to a tail read now.  Catches up, pins memtables, indexes privately what no memtable has.
+ * snapshot NULL: flush view: what is committed by clog, positions below `limit` (pass PG_UINT64_MAX otherwise).
+ * The view lives in CurrentMemoryContext and is released by paimon_memview_close, or with `owner` (a ResourceOwner) on error.
+ */
+extern PaimonMemView *paimon_memview_open(PaimonShared *shared, Relation rel, Snapshot snapshot, const PaimonLogRow *log, uint64 limit);
+extern void paimon_memview_close(PaimonMemView *view);
+
+/* True if no record at all is visible in the view (cheap: scans skip the merge). */
+extern bool paimon_memview_empty(PaimonMemView *view, int bucket);
+
+/*
+ * Iterator over the visible records of a bucket in (key ascending, position descending) order; several records of a key are all given.
+ * forward false: (key descending, position descending within the key).
+ */
+extern PaimonMemIter *paimon_memiter_begin(PaimonMemView *view, int bucket, bool forward);
+extern bool paimon_memiter_first(PaimonMemIter *it, PaimonMemRecord *rec);
+/* First record with key >= (forward) or <= (backward) the given one. */
+extern bool paimon_memiter_seek(PaimonMemIter *it, const uint8 *key, uint32 len, PaimonMemRecord *rec);
+extern bool paimon_memiter_next(PaimonMemIter *it, PaimonMemRecord *rec);
+extern void paimon_memiter_end(PaimonMemIter *it);
+
+/* Newest visible record of one key. */
+extern bool paimon_memview_get(PaimonMemView *view, int bucket, const uint8 *key, uint32 len, PaimonMemRecord *rec);
+
+/* Reads one record at a log position whatever its visibility (for a ctid).  Copies into CurrentMemoryContext. */
+extern bool paimon_log_record_at(PaimonShared *shared, Relation rel, uint64 position, int *bucket, PaimonMemRecord *rec);
+
+/*
+ * Transactions, other than our own, that are running (or prepared) and have a record of the key at position >= log->head or in a left-over batch, in the log up to
+ * its present tail: palloc'd array.  For UPDATE, DELETE, SELECT FOR (step 3 of H4).  *invisible is set if there is a record of the key that `snapshot`
+ * does not see (own ones aside), committed or not.
+ */
+extern TransactionId *paimon_key_writers(PaimonShared *shared, Relation rel, Snapshot snapshot, const PaimonLogRow *log, int bucket,
+										 const uint8 *key, uint32 len, int *nxids, bool *invisible);
+
+/* ---- records inside a batch (memtable_batch.c) ---- */
+
+/* Builds the body of a batch: add records in any order of buckets, then finish. */
+typedef struct PaimonBatchBuilder PaimonBatchBuilder;
+extern PaimonBatchBuilder *paimon_batch_begin(int nbuckets);
+extern void paimon_batch_add(PaimonBatchBuilder *b, int bucket, uint8 kind, const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len);
+extern uint64 paimon_batch_size(const PaimonBatchBuilder *b);
+/* Fills header->nbuckets and ->nrecords; pieces[] (at most 2 + touched buckets, palloc'd) point into the builder's memory. */
+extern void paimon_batch_finish(PaimonBatchBuilder *b, PaimonBatchHeader *header, PaimonBytes **pieces, int *npieces);
+
+/* ---- flush support ---- */
+
+/* The prefix of the log that a flush may take now (H1): see README.md. */
+typedef struct PaimonCut
+{
+	uint64		head;			/* where it starts: log->head */
+	uint64		cut;			/* positions below go into runs */
+	int			nleftover;		/* prepared batches below cut that stay undecided: new left-over list */
+	uint64	   *leftover;
+	bool		stopped_by_bulk;	/* the cut is a pending or unnumbered bulk's number */
+} PaimonCut;
+
+/* `limit`: do not pass this position (number of a registered bulk that has no snapshot yet); PG_UINT64_MAX for none.  Never waits. */
+extern void paimon_shared_cut(PaimonShared *shared, Relation rel, const PaimonLogRow *log, uint64 limit, PaimonCut *cut);
+
+/* Seals the active memtable (at its present end), so that the next records go to a new one. */
+extern void paimon_shared_seal(PaimonShared *shared);
+
+/* After a flush's commit: the newest head.  Lets go of memtables below when memory is short. */
+extern void paimon_shared_set_head(PaimonShared *shared, uint64 head);
+
+/* Who is woken when a table wants a flush: the scheduler of a database.  NULL unregisters. */
+extern void paimon_shared_set_listener(Oid dbid, Latch *latch);
+extern void paimon_shared_request_flush(PaimonShared *shared);
+
+/* The scheduler's list: relations (ids) of this database with a flush request or at least min_bytes of unflushed log, or whose oldest unflushed record is
+ * older than their deadline (set by paimon_shared_set_deadline).  palloc'd. */
+typedef struct PaimonSharedInfo
+{
+	Oid			relid;
+	uint64		storage_id;
+	uint64		unflushed;
+	bool		requested;
+	TimestampTz oldest;			/* when the oldest unflushed batch was appended; 0 if none */
+	uint64		memtable_bytes;
+	int			nmemtables;
+	bool		blocked;		/* the worker could not lock the table (H14) */
+} PaimonSharedInfo;
+extern PaimonSharedInfo *paimon_shared_list(Oid dbid, int *n);
+extern bool paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info);
+extern void paimon_shared_set_blocked(PaimonShared *shared, bool blocked);
+
+/* ---- key locks (H4, H16) ---- */
+
+typedef enum PaimonKeyLockOutcome
+{
+	PAIMON_KEYLOCK_OK,
+	PAIMON_KEYLOCK_CONFLICT		/* *blocker is set; nothing was entered */
+} PaimonKeyLockOutcome;
+
+/*
+ * Enters (storage, bucket, key hash) in one of heap's four modes for the current (sub)transaction, or strengthens the entry it has.  Never
+ * waits: the caller waits for *blocker with XactLockTableWait and tries again.  Entries end with their holder's xid; dead holders' are replaced.
+ * Over its share a transaction enters "all keys of the bucket" instead.
+ */
+extern PaimonKeyLockOutcome paimon_keylock_try(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleMode mode, TransactionId *blocker);
+
+/* Looks for a conflicting entry of another transaction without entering anything: for small commits, under the append lock. */
+extern PaimonKeyLockOutcome paimon_keylock_check(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleMode mode, TransactionId *blocker);
+
+/* True if there is no entry of anybody for this storage (cheap; lets small commits skip their checks). */
+extern bool paimon_keylock_none(PaimonShared *shared);
+
+/* Keys held by the current transaction on the storage: for PREPARE.  palloc'd. */
+typedef struct PaimonKeyLock
+{
+	int			bucket;
+	uint64		key_hash;
+	LockTupleMode mode;
+} PaimonKeyLock;
+extern PaimonKeyLock *paimon_keylock_mine(PaimonShared *shared, int *n);
+
+/* At the end of the top transaction (not of a prepared one: `keep`). */
+extern void paimon_keylock_end(bool keep);
+
+/* ---- statistics for views ---- */
+extern Size paimon_memtable_pool_used(void);
+extern Size paimon_memtable_pool_size(void);
+
+#endif							/* PAIMON_SHARED_H */

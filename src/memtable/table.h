@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * table.h
+ *	  A backend's handle of one storage: how its rows are keyed, its options, its entry in shared memory.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_TABLE_H
+#define PAIMON_TABLE_H
+
+#include "postgres.h"
+
+#include "utils/rel.h"
+
+#include "memtable/shared.h"
+#include "options/options.h"
+#include "row/row.h"
+
+typedef struct PaimonTable
+{
+	PaimonLocator locator;		/* hash key */
+	Oid			relid;
+	uint64		storage_id;		/* 0: a reborn unlogged storage that holds nothing yet */
+	PaimonRowDesc *desc;
+	PaimonOptions options;
+	PaimonShared *shared;		/* pinned; NULL for temporary relations and while storage_id is 0 */
+	bool		istemp;
+	bool		valid;			/* private to memtable_table.c */
+	MemoryContext cxt;
+} PaimonTable;
+
+/*
+ * The handle of a relation's present storage; rebuilt when the relation's definition, options or storage changed.  Valid as long as the
+ * caller holds its lock on the relation and until the next CommandCounterIncrement that changes the relation's definition: pointers into
+ * it stay allocated until the end of the transaction.  for_write: gives a reborn unlogged storage its id.
+ */
+extern PaimonTable *paimon_table_get(Relation rel, bool for_write);
+
+extern void paimon_table_init(void);	/* relcache callback */
+extern void paimon_table_at_end(void);	/* transaction end: frees what invalidations left */
+
+#endif							/* PAIMON_TABLE_H */

@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.h
+ *	  The merge reader: every read of a table goes through here.
+ *
+ * Sources of a bucket, newest first: the transaction's write buffer, the log (memtables), level-0 runs, level 1, …  They are merged by
+ * key through a loser tree; the newest record of a key wins (deduplicate), delete markers are not shown.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_SCAN_H
+#define PAIMON_SCAN_H
+
+#include "postgres.h"
+
+#include "executor/tuptable.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+#include "memtable/buffer.h"
+#include "memtable/table.h"
+#include "run/run.h"
+
+/*
+ * A row where it lies: in a group of a run, or in memory as (key, payload).  Pointers are valid until the reader moves.
+ */
+typedef struct PaimonRowRef
+{
+	PaimonBytes key;
+	uint8		kind;
+	int			bucket;
+	PaimonRunGroup *group;		/* NULL: in memory */
+	uint32		row;
+	PaimonBytes payload;		/* group == NULL */
+	ItemPointerData tid;
+} PaimonRowRef;
+
+typedef struct PaimonReader PaimonReader;
+
+typedef struct PaimonReadSpec
+{
+	PaimonTable *table;
+	Relation	rel;
+	Snapshot	snapshot;		/* any kind; non-MVCC ones are mapped as H23 says.  NULL as well */
+	int			bucket;			/* -1: all */
+	bool		forward;
+	bool		whole;			/* most rows will be read (sequential scan): decode columns whole */
+	PaimonBytes lower;			/* key range, inclusive; data NULL = unbounded */
+	PaimonBytes upper;
+	bool		deletes;		/* give delete markers too (flush, compaction) */
+} PaimonReadSpec;
+
+/* Begins; everything lives in a context of its own under CurrentMemoryContext. Opens the manifest with the snapshot, then the log (H2). */
+extern PaimonReader *paimon_reader_begin(const PaimonReadSpec *spec);
+extern bool paimon_reader_next(PaimonReader *reader, PaimonRowRef *row);
+extern void paimon_reader_rescan(PaimonReader *reader);
+extern void paimon_reader_end(PaimonReader *reader);
+
+/* Restricts a reader to one (bucket, part) unit for parallel scans and sampling: number of units, and going to one. */
+extern uint32 paimon_reader_units(PaimonReader *reader);
+extern void paimon_reader_set_unit(PaimonReader *reader, uint32 unit);
+
+/*
+ * A point reader: kept open over many lookups with one snapshot (nested loops, UPDATE … WHERE pk = …).  The manifest is read once.
+ */
+typedef struct PaimonLookup PaimonLookup;
+extern PaimonLookup *paimon_lookup_begin(PaimonTable *table, Relation rel, Snapshot snapshot);
+/* The merged row of the key; false if there is none.  *row is valid until the next call. */
+extern bool paimon_lookup_get(PaimonLookup *lookup, int bucket, const uint8 *key, uint32 len, PaimonRowRef *row);
+extern void paimon_lookup_end(PaimonLookup *lookup);
+
+/* Resolves a ctid, whatever the snapshot: the row that lies there (its kind may be a delete marker).  *row is valid until the next call on this table. */
+extern bool paimon_resolve_tid(PaimonTable *table, Relation rel, ItemPointer tid, PaimonRowRef *row);
+
+/* The row as payload bytes, for byte-for-byte comparison (H5) and for rewriting. */
+extern void paimon_rowref_payload(const PaimonRowRef *row, StringInfo buf);
+
+/* ---- slots (scan_slot.c) ---- */
+
+/* Slot operations that decode columns on demand. */
+extern const TupleTableSlotOps PaimonSlotOps;
+
+/*
+ * Stores a row in a slot made with PaimonSlotOps: takes a reference on the group, or copies key and payload.  Columns are decoded when asked for.
+ */
+extern void paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row, bool whole);
+
+/* Fills any kind of slot (virtual copy) from a row: for slots that are not ours. */
+extern void paimon_slot_fill(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row);
+
+#endif							/* PAIMON_SCAN_H */
