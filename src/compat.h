@@ -15,6 +15,7 @@
 
 #include "access/xlogdefs.h"
 #include "access/xloginsert.h"
+#include "fmgr.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
@@ -23,6 +24,27 @@
 
 #if PG_VERSION_NUM < 150000
 #error "paimon_am needs PostgreSQL 15 or newer"
+#endif
+
+/*
+ * We build with hidden visibility.  16 and up export what the server must find by
+ * themselves; for 15 we do it here, so every file with PG_FUNCTION_INFO_V1 or
+ * PG_MODULE_MAGIC includes compat.h (test/check sees to it).
+ */
+#if PG_VERSION_NUM < 160000
+#undef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#undef PG_FUNCTION_INFO_V1
+#define PG_FUNCTION_INFO_V1(funcname) \
+	extern PGDLLEXPORT Datum funcname(PG_FUNCTION_ARGS); \
+	extern PGDLLEXPORT const Pg_finfo_record *CppConcat(pg_finfo_, funcname) (void); \
+	const Pg_finfo_record * \
+	CppConcat(pg_finfo_, funcname) (void) \
+	{ \
+		static const Pg_finfo_record my_finfo = {1}; \
+		return &my_finfo; \
+	} \
+	extern int	no_such_variable
 #endif
 
 /*

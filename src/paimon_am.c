@@ -22,6 +22,7 @@
 #include "utils/acl.h"
 #include "utils/guc.h"
 
+#include "compat.h"
 #include "paimon_am.h"
 #include "stop.h"
 

@@ -28,6 +28,7 @@
 #include "utils/builtins.h"
 #include "utils/wait_event.h"
 
+#include "compat.h"
 #include "paimon_am.h"
 #include "stop.h"
 
