@@ -81,19 +81,31 @@ extern void paimon_options_defaults(PaimonOptions *out);
  */
 extern const PaimonOptions *paimon_options_get(Relation rel);
 
-/* ---- DDL (see ddl/README.md) ---- */
+/* ---- which relations are ours (options_ident.c) ---- */
+
+/* OIDs of our access methods; InvalidOid where the extension does not exist. */
+extern Oid	paimon_table_am_oid(void);
+extern Oid	paimon_key_am_oid(void);
 
 /*
- * What a table looks like to the checks across options.  `keycols` is a list
- * of String: the primary key's columns; NIL with key_known = true means there
- * is no key; with key_known = false a key may still come (it is checked then).
+ * Is this a paimon table or materialized view, or a partitioned table whose
+ * partitions are?  False if it does not exist.
  */
+extern bool paimon_is_table(Oid relid);
+
+/* ---- DDL (see ddl/README.md) ---- */
+
+/* Option that marks a partitioned table as ours, and its value. */
+#define PAIMON_MARK_OPTION	"table-am"
+#define PAIMON_MARK_VALUE	"paimon"
+
+/* What a table looks like to the checks across options; lists are of char *. */
 typedef struct PaimonTableShape
 {
 	const char *relname;
-	List	   *columns;		/* list of String */
-	List	   *keycols;
-	bool		key_known;
+	bool		partitioned;
+	List	   *columns;
+	List	   *keycols;		/* NIL: no primary key (yet) */
 } PaimonTableShape;
 
 /* One option as stored: dashed name and value text. */
@@ -104,52 +116,46 @@ typedef struct PaimonOptionItem
 } PaimonOptionItem;
 
 /*
- * Is this the name of one of core's own storage parameters (fillfactor,
- * autovacuum_…, toast_tuple_target, parallel_workers, user_catalog_table,
- * vacuum_…)?  Everything else on a paimon table is ours.
+ * Is this the name of one of core's own storage parameters?  Everything else
+ * on a paimon table is ours.
  */
 extern bool paimon_option_is_core(const char *name);
 
-/*
- * The dashed, canonical form of a name (aliases and underscore forms mapped);
- * a palloc'd copy of the name itself when it is not known.
- */
-extern char *paimon_option_canonical(const char *name);
+/* Is this the name of an option in our table, in whatever state and spelling? */
+extern bool paimon_option_is_known(const char *name);
 
 /*
- * Check one option by itself: known, implemented, value in range.  Returns
- * the item to store.  Errors name relation, option, value and what is allowed.
- * `value` NULL means a bare name, that is "true".
+ * Check one option by itself: known, implemented, value in range.  Returns the
+ * item to store.  `value` NULL means a bare name, that is "true".  Errors name
+ * relation, option and value and say what is allowed.
  */
-extern PaimonOptionItem *paimon_option_check(const char *relname, const char *name,
-											 const char *value);
+extern PaimonOptionItem *paimon_option_check(const char *relname, const char *name, const char *value);
+
+/* The stored form of a name to be reset.  Unknown names are errors unless `stored` (list of items) has one. */
+extern char *paimon_option_check_name(const char *relname, const char *name, List *stored);
 
 /*
- * Check a RESET name: known names only (any state); returns its canonical form.
- */
-extern char *paimon_option_check_name(const char *relname, const char *name);
-
-/*
- * Check a whole list of PaimonOptionItem against the table: columns named by
- * options exist, bucket-key within the key, engine against key, and so on.
+ * Check all options of a table against it: columns they name exist, the bucket
+ * key is part of the primary key, options fit this kind of table.
  */
 extern void paimon_options_check_shape(const PaimonTableShape *shape, List *items);
 
-/*
- * May this option be changed (set to something else, or reset) while the
- * table holds rows?
- */
+/* May the option not change any more once the table holds rows? */
 extern bool paimon_option_fixed_when_filled(const char *name);
 
-/* The effective value, for comparing old and new: default if not in items. */
-extern const char *paimon_option_effective(List *items, const char *name);
+/* Do two lists of items give an option the same meaning (defaults, spelling of values)? */
+extern bool paimon_option_same(List *a, List *b, const char *name);
 
-/*
- * Columns an option item names (list of palloc'd char *), for refusing DROP
- * COLUMN and following RENAME COLUMN.
- */
+/* Columns that an option names (list of char *); empty for most. */
 extern List *paimon_option_columns(const PaimonOptionItem *item);
-extern void paimon_option_rename_column(PaimonOptionItem *item, const char *oldname,
-										const char *newname);
+
+/* Follow the renaming of a column; returns whether the item changed. */
+extern bool paimon_option_rename_column(PaimonOptionItem *item, const char *oldname, const char *newname);
+
+/* Find an item by its stored name; NULL if there is none. */
+extern PaimonOptionItem *paimon_option_item(List *items, const char *name);
+
+/* Split a pg_class.reloptions datum into items; core's own options are left out, or put into *core if wanted. */
+extern List *paimon_options_untransform(Datum reloptions, bool isnull, List **core);
 
 #endif							/* PAIMON_OPTIONS_H */
