@@ -68,7 +68,7 @@ DATA_built = $(INSTALL_SQL)
 
 PG_CPPFLAGS = -Isrc
 PG_CFLAGS = -std=gnu11 -fvisibility=hidden -Wall -Wextra -Werror \
-	-Wno-unused-parameter -Wno-declaration-after-statement \
+	-Wno-unused-parameter -Wno-sign-compare -Wno-declaration-after-statement \
 	-MMD -MP
 SHLIB_LINK = -lzstd
 ifdef PAIMON_TESTING
