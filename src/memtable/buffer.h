@@ -47,27 +47,26 @@ typedef struct PaimonBufferRecord
 	PaimonBytes key;
 	uint8		kind;
 	PaimonBytes payload;		/* 8-aligned; valid until the transaction ends or the buffer spills (iterators notice and seek again) */
-	uint64		ordinal;
+	ItemPointerData tid;		/* ordinal ctid, or the physical one of a spilled row */
 } PaimonBufferRecord;
 
-extern PaimonBufferIter *paimon_bufiter_begin(uint64 storage_id, int bucket, CommandId cid, bool forward);
+extern PaimonBufferIter *paimon_bufiter_begin(PaimonTable *table, Relation rel, int bucket, CommandId cid, bool forward);
 extern bool paimon_bufiter_first(PaimonBufferIter *it, PaimonBufferRecord *rec);
 extern bool paimon_bufiter_seek(PaimonBufferIter *it, const uint8 *key, uint32 len, PaimonBufferRecord *rec);
 extern bool paimon_bufiter_next(PaimonBufferIter *it, PaimonBufferRecord *rec);
 extern void paimon_bufiter_end(PaimonBufferIter *it);
 
 /* Newest visible record of a key. */
-extern bool paimon_buffer_get(uint64 storage_id, int bucket, CommandId cid, const uint8 *key, uint32 len, PaimonBufferRecord *rec);
+extern bool paimon_buffer_get(PaimonTable *table, Relation rel, int bucket, CommandId cid, const uint8 *key, uint32 len, PaimonBufferRecord *rec);
 
 /* By ctid, whatever the command. */
 extern bool paimon_buffer_is_tid(ItemPointer tid);
 extern bool paimon_buffer_fetch_tid(PaimonTable *table, Relation rel, ItemPointer tid, int *bucket, PaimonBufferRecord *rec);
-extern void paimon_buffer_ordinal_to_tid(uint64 ordinal, ItemPointer tid);
 
 /*
  * What the running command has already done to a key: for TM_SelfModified / TM_Invisible.  Returns false if it has not touched it; else the command id of the
  * newest record and its kind.
  */
-extern bool paimon_buffer_touched(uint64 storage_id, int bucket, const uint8 *key, uint32 len, CommandId *cid, uint8 *kind);
+extern bool paimon_buffer_touched(PaimonTable *table, Relation rel, int bucket, const uint8 *key, uint32 len, CommandId *cid, uint8 *kind);
 
 #endif							/* PAIMON_BUFFER_H */
