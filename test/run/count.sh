@@ -48,6 +48,21 @@ counts_of_log()
 	echo "$passed $failed"
 }
 
+# From the log of several programs that each print "name: N passed, M failed": a program counts as one test, since
+# a single one makes millions of checks.  One without its line ends in "name: died with exit code C".
+counts_of_programs()
+{
+	local log=$1 rc=$2
+	local passed failed
+
+	passed=$(grep -cE '^[a-z0-9_]+: [0-9]+ passed, 0 failed$' "$log" || true)
+	failed=$(grep -cE '^[a-z0-9_]+: [0-9]+ passed, [1-9][0-9]* failed$|: died with exit code [0-9]+$' "$log" || true)
+	if [[ $failed -eq 0 ]] && { [[ $rc -ne 0 ]] || [[ $passed -eq 0 ]]; }; then
+		failed=1
+	fi
+	echo "$passed $failed"
+}
+
 # From pg_regress's output (15: "test x ... ok", 16 and up: TAP), against the number of tests it was given: those it
 # never came to are failures.
 counts_of_regress()

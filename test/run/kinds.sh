@@ -1,7 +1,7 @@
 # The kinds of tests.  Sourced by test/run/inside.sh.
 #
 # Every kind finds its files by wildcard, so that no test waits to be listed somewhere:
-#   unit       test/unit/test_*.c         core code outside the server; test/unit/Makefile
+#   unit       test/unit/test_*.c         core code outside the server; test/unit/Makefile; a program counts as one
 #   fuzz       test/fuzz/fuzz_*.c         decoders under libFuzzer; test/fuzz/Makefile
 #   regress    test/sql/*.sql             pg_regress, test/expected
 #   isolation  test/isolation/specs/*.spec
@@ -88,7 +88,11 @@ run_make()
 		args+=("SEED=$SEED")
 	fi
 	env -u TESTS timeout -k 10 3600 make -s -C "test/$kind" check "${args[@]}" 2>&1 | tee "$log" || rc=$?
-	read -r -a counts < <(counts_of_log "$log" "$rc")
+	if grep -qE '^[a-z0-9_]+: [0-9]+ passed, [0-9]+ failed$' "$log"; then
+		read -r -a counts < <(counts_of_programs "$log" "$rc")
+	else
+		read -r -a counts < <(counts_of_log "$log" "$rc")
+	fi
 	count "$kind" "${counts[@]}"
 }
 
@@ -117,6 +121,9 @@ run_regress_program()
 	timeout -k 10 3600 "$program" "${options[@]}" --dbname=regression "${names[@]}" 2>&1 | tee "$log" || true
 	if [[ -s $PAIMON_TMP/out/$kind/regression.diffs ]]; then
 		head -n 400 "$PAIMON_TMP/out/$kind/regression.diffs"
+	fi
+	if grep -qE 'postmaster (failed|did not)|could not connect|server closed the connection' "$log" "$PAIMON_TMP/out/$kind/regression.diffs" 2>/dev/null; then
+		tail -n 30 "$PAIMON_TMP/out/$kind/log/postmaster.log" | sed 's/^/    /'
 	fi
 	read -r -a counts < <(counts_of_regress "$log" "${#names[@]}")
 	count "$kind" "${counts[@]}"
