@@ -16,6 +16,7 @@
 
 #include "access/transam.h"
 #include "datatype/timestamp.h"
+#include "utils/rel.h"
 #include "utils/snapshot.h"
 
 #include "storage/storage.h"
@@ -146,6 +147,9 @@ typedef struct PaimonSnapshotRow
 extern int64 paimon_catalog_snapshot_latest(uint64 storage_id, Snapshot snapshot, PaimonSnapshotRow *row);
 extern void paimon_catalog_snapshot_insert(const PaimonSnapshotRow *row);
 
+/* All snapshots of a storage, oldest first; palloc'd. */
+extern PaimonSnapshotRow *paimon_catalog_snapshots(uint64 storage_id, Snapshot snapshot, int *nsnapshots);
+
 /*
  * Publishing sees the newest committed manifest: a snapshot taken after the publish lock was got, registered; the caller unregisters it.
  */
@@ -155,5 +159,8 @@ extern Snapshot paimon_catalog_latest_snapshot(void);
 extern Oid	paimon_catalog_namespace(void);
 extern Oid	paimon_catalog_relid(const char *name);
 extern bool paimon_extension_exists(void);
+
+/* Is this table or materialized view stored by access method paimon of the installed extension? */
+extern bool paimon_relation_is_paimon(Relation rel);
 
 #endif							/* PAIMON_MANIFEST_H */
