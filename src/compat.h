@@ -148,4 +148,72 @@ paimon_extend_one(Relation rel)
 #endif
 }
 
+/* Does the current user own a relation?  (aclchk was reworked in 16.) */
+#include "miscadmin.h"
+#include "utils/acl.h"
+#if PG_VERSION_NUM < 160000
+#define paimon_owns_relation(relid) pg_class_ownercheck((relid), GetUserId())
+#else
+#include "catalog/pg_class.h"
+#define paimon_owns_relation(relid) object_ownercheck(RelationRelationId, (relid), GetUserId())
+#endif
+
+/* New, empty storage for a relation. */
+#if PG_VERSION_NUM < 160000
+#define paimon_set_new_relfilenumber(rel, persistence) RelationSetNewRelfilenode((rel), (persistence))
+#else
+#define paimon_set_new_relfilenumber(rel, persistence) RelationSetNewRelfilenumber((rel), (persistence))
+#endif
+
+/* Building all indexes of a table anew: the statement was added in 17. */
+#if PG_VERSION_NUM < 170000
+#define paimon_reindex_relation(relid, flags, params) reindex_relation((relid), (flags), (params))
+#else
+#define paimon_reindex_relation(relid, flags, params) reindex_relation(NULL, (relid), (flags), (params))
+#endif
+
+/* Partitioned tables have an access method of their own since 17. */
+#if PG_VERSION_NUM < 170000
+#define PAIMON_PARTITIONED_HAS_AM false
+#else
+#define PAIMON_PARTITIONED_HAS_AM true
+#endif
+
+/* On a hot standby: waits for, or cancels, snapshots that may need what goes with a change up to `horizon`. */
+#include "access/transam.h"
+#include "storage/standby.h"
+static inline void
+paimon_resolve_recovery_conflict(FullTransactionId horizon, PaimonLocator locator)
+{
+#if PG_VERSION_NUM < 160000
+	ResolveRecoveryConflictWithSnapshotFullXid(horizon, locator);
+#else
+	ResolveRecoveryConflictWithSnapshotFullXid(horizon, false, locator);
+#endif
+}
+
+/*
+ * Extends the main fork's file by n blocks of zeros behind its present end `from`, past the buffer manager.  The caller
+ * keeps everybody else from extending it.
+ */
+static inline void
+paimon_zero_extend(SMgrRelation srel, BlockNumber from, BlockNumber n)
+{
+#if PG_VERSION_NUM < 160000
+	static const PGAlignedBlock zeros;
+
+	for (BlockNumber i = 0; i < n; i++)
+		smgrextend(srel, MAIN_FORKNUM, from + i, (char *) zeros.data, false);
+#else
+	while (n > 0)
+	{
+		int			part = (int) Min(n, (BlockNumber) 65536);
+
+		smgrzeroextend(srel, MAIN_FORKNUM, from, part, false);
+		from += part;
+		n -= part;
+	}
+#endif
+}
+
 #endif							/* PAIMON_COMPAT_H */

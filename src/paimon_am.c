@@ -25,6 +25,7 @@
 #include "compat.h"
 #include "paimon_am.h"
 #include "stop.h"
+#include "storage/storage.h"
 
 PG_MODULE_MAGIC;
 
@@ -51,6 +52,7 @@ static const PaimonModule modules[] = {
 #ifdef PAIMON_TESTING
 	{"stop", NULL, paimon_stop_shmem_size, paimon_stop_shmem_init},
 #endif
+	{"storage", paimon_rmgr_register, NULL, NULL},
 	{NULL, NULL, NULL, NULL}
 };
 

@@ -23,6 +23,7 @@
 
 #include "compat.h"
 #include "core/core.h"
+#include "core/core.h"
 
 #define PAIMON_EXTENT_PAGES 16	/* pages per extent */
 
