@@ -81,7 +81,14 @@ typedef struct PaimonGroupInput
 	int			zstd_level;		/* 0 = no zstd */
 } PaimonGroupInput;
 
-/* Encodes a group into memory of the allocator. */
+/*
+ * Encodes a group into memory of the allocator, which also gives scratch memory: about 0.5 MB, more for large values.
+ * VAR values are plain varlenas (neither out of line nor compressed); data of keys is never NULL, also when they are empty.
+ *
+ * PAIMON_CORRUPT: the input breaks a limit or a rule (row and column counts, unsorted keys, unknown kind, varlena not
+ * plain): a bug of the caller.  PAIMON_NO_SPACE: the group would exceed 4 GB, or its keys 1 GB; the caller should cut groups
+ * by bytes long before that.
+ */
 extern PaimonResult paimon_group_encode(const PaimonGroupInput *in, const PaimonAllocator *a,
 										uint8_t **out, uint32_t *outlen);
 
@@ -101,7 +108,10 @@ typedef struct PaimonGroupSource
 } PaimonGroupSource;
 
 /*
- * Opens a group.  Checks magic, version, directory bounds and the header's checksum, which covers `id`; each column chunk (and
+ * Opens a group.  src->len must be exactly the encoded length.  `columns` describes the table's columns now: the stored
+ * ones must be a prefix of them in number and agree in kind (VAR and SCALED stand for each other); with columns NULL that is
+ * not checked.  Rows and columns asked for later must be in range (a row that is not gives PAIMON_CORRUPT).
+ * Checks magic, version, directory bounds and the header's checksum, which covers `id`; each column chunk (and
  * each separately compressed unit) has a checksum of its own, checked when it is first touched.
  */
 extern PaimonResult paimon_group_open(const PaimonGroupSource *src, const PaimonGroupId *id,
@@ -153,6 +163,9 @@ extern PaimonResult paimon_group_seek(PaimonGroup *g, const uint8_t *key, uint32
 
 /* Kinds: *kinds is NULL when all rows have kind *constant. */
 extern PaimonResult paimon_group_kinds(PaimonGroup *g, const uint8_t **kinds, uint8_t *constant);
+
+/* Kind of one row, without decoding them all. */
+extern PaimonResult paimon_group_kind(PaimonGroup *g, uint32_t row, uint8_t *kind);
 
 /* Checks every checksum and decodes everything: for verify() and fuzzing. */
 extern PaimonResult paimon_group_check(PaimonGroup *g);

@@ -1,0 +1,289 @@
+/*-------------------------------------------------------------------------
+ *
+ * core_column_decode.c
+ *	  Reading a value column: whole, or one row of it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "core/core_column.h"
+
+static inline bool
+holds_words(const PaimonColumn *c)
+{
+	return c->entry.phys == PAIMON_PHYS_INT || c->entry.phys == PAIMON_PHYS_SCALED;
+}
+
+static inline PaimonItemForm
+item_form(const PaimonColumn *c)
+{
+	if (holds_words(c))
+		return PAIMON_ITEM_WORD;
+	return c->entry.phys == PAIMON_PHYS_FIXED ? PAIMON_ITEM_FIXED : PAIMON_ITEM_VARLENA;
+}
+
+static inline uint32_t
+item_width(const PaimonColumn *c)
+{
+	return holds_words(c) ? 8 : c->entry.width;
+}
+
+static inline bool
+bitmap_null(const uint8_t *bitmap, uint32_t row)
+{
+	return (bitmap[row >> 3] >> (row & 7)) & 1;
+}
+
+/* Up to 64 bits of the bitmap, from row 64 * word on. */
+static uint64_t
+bitmap_word(const uint8_t *bitmap, uint32_t nrows, uint32_t word)
+{
+	uint32_t	nbytes = (nrows + 7) / 8;
+	uint32_t	at = word * 8;
+	uint64_t	bits = 0;
+
+	if (at + 8 <= nbytes)
+		return paimon_load_le64(bitmap + at);
+	for (uint32_t i = 0; at + i < nbytes; i++)
+		bits |= (uint64_t) bitmap[at + i] << (8 * i);
+	return bits;
+}
+
+/* Takes the null bitmap from the head and counts items in front of each 64 rows. */
+static PaimonResult
+load_bitmap(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *cur)
+{
+	uint32_t	nwords = (g->nrows + 63) / 64;
+	uint32_t	nulls = 0;
+
+	c->bitmap = paimon_cursor_take(cur, (g->nrows + 7) / 8);
+	if (c->bitmap == NULL)
+		return PAIMON_CORRUPT;
+	c->rank = paimon_core_alloc(&g->a, nwords * sizeof(uint16_t));
+	if (c->rank == NULL)
+		return PAIMON_NO_MEMORY;
+	for (uint32_t w = 0; w < nwords; w++)
+	{
+		uint64_t	bits = bitmap_word(c->bitmap, g->nrows, w);
+
+		if (w == nwords - 1 && g->nrows % 64 != 0 && bits >> (g->nrows % 64) != 0)
+			return PAIMON_CORRUPT;
+		c->rank[w] = (uint16_t) (w * 64 - nulls);
+		nulls += (uint32_t) __builtin_popcountll(bits);
+	}
+	return nulls == c->entry.null_count ? PAIMON_OK : PAIMON_CORRUPT;
+}
+
+/* Fetches and checks a column's head; the cursor is set to its contents. */
+PaimonResult
+paimon_column_load_head(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *out)
+{
+	const uint8_t *head = (const uint8_t *) "";
+
+	if (c->entry.head_len > 0)
+	{
+		head = g->src.fetch(g->src.arg, c->entry.off + c->entry.units_len, c->entry.head_len);
+		if (head == NULL)
+			return PAIMON_NO_MEMORY;
+	}
+	if (!paimon_crc_matches(paimon_part_crc(g->id_crc, c->number, PAIMON_PART_HEAD, head, c->entry.head_len),
+							c->entry.head_crc))
+		return PAIMON_CORRUPT;
+	out->p = head;
+	out->end = head + c->entry.head_len;
+	return PAIMON_OK;
+}
+
+static PaimonResult
+load_dict(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *cur)
+{
+	const uint8_t *p = paimon_cursor_take(cur, 4);
+	PaimonResult r;
+
+	if (p == NULL)
+		return PAIMON_CORRUPT;
+	c->ndict = paimon_get_u32(p);
+	if (c->ndict == 0 || c->ndict > c->nitems || c->ndict > PAIMON_DICT_MAX)
+		return PAIMON_CORRUPT;
+	if ((r = paimon_packed_read(cur, c->nitems, &c->packed)) != PAIMON_OK)
+		return r;
+	if (holds_words(c))
+		return paimon_packed_read(cur, c->ndict, &c->dict_packed);
+	return paimon_seq_read(g, cur, c->number, c->ndict, c->entry.off, c->entry.units_len, &c->seq);
+}
+
+/* Parses the head when the column is first touched. */
+static PaimonResult
+load(PaimonGroupContext *g, PaimonColumn *c)
+{
+	PaimonCursor cur;
+	PaimonResult r;
+	bool		units = false;
+
+	if (c->loaded)
+		return PAIMON_OK;
+	c->nitems = g->nrows - c->entry.null_count;
+	if ((r = paimon_column_load_head(g, c, &cur)) != PAIMON_OK)
+		return r;
+	if (c->entry.null_count > 0 && c->nitems > 0 && (r = load_bitmap(g, c, &cur)) != PAIMON_OK)
+		return r;
+	if ((c->nitems == 0) != (c->entry.encoding == PAIMON_ENC_EMPTY))
+		return PAIMON_CORRUPT;
+	switch (c->entry.encoding)
+	{
+		case PAIMON_ENC_EMPTY:
+			break;
+		case PAIMON_ENC_PACKED:
+			r = holds_words(c) ? paimon_packed_read(&cur, c->nitems, &c->packed) : PAIMON_CORRUPT;
+			break;
+		case PAIMON_ENC_DICT:
+			r = load_dict(g, c, &cur);
+			units = !holds_words(c);
+			break;
+		case PAIMON_ENC_UNITS:
+			r = paimon_seq_read(g, &cur, c->number, c->nitems, c->entry.off, c->entry.units_len, &c->seq);
+			units = true;
+			break;
+		default:
+			return PAIMON_CORRUPT;
+	}
+	if (r != PAIMON_OK)
+		return r;
+	if (cur.p != cur.end || (!units && c->entry.units_len != 0))
+		return PAIMON_CORRUPT;
+	c->loaded = true;
+	return PAIMON_OK;
+}
+
+/* Decodes the whole dictionary into c->dict. */
+static PaimonResult
+decode_dict(PaimonGroupContext *g, PaimonColumn *c)
+{
+	uint64_t   *dict;
+	PaimonResult r = PAIMON_OK;
+
+	if (c->dict != NULL)
+		return PAIMON_OK;
+	dict = paimon_core_alloc(&g->a, c->ndict * sizeof(uint64_t));
+	if (dict == NULL)
+		return PAIMON_NO_MEMORY;
+	if (holds_words(c))
+		paimon_packed_unpack(&c->dict_packed, 0, c->ndict, dict);
+	else
+		r = paimon_seq_words(g, &c->seq, item_form(c), item_width(c), dict);
+	if (r == PAIMON_OK)
+		c->dict = dict;
+	return r;
+}
+
+/* Decodes codes and looks them up. */
+static PaimonResult
+decode_by_dict(PaimonGroupContext *g, PaimonColumn *c, uint64_t *out)
+{
+	PaimonResult r = decode_dict(g, c);
+	uint64_t	all = 0;
+	uint64_t	limit = c->ndict;
+
+	if (r != PAIMON_OK)
+		return r;
+	paimon_packed_unpack(&c->packed, 0, c->nitems, out);
+	for (uint32_t i = 0; i < c->nitems; i++)
+		all |= out[i] >= limit;
+	if (all != 0)
+		return PAIMON_CORRUPT;
+	for (uint32_t i = 0; i < c->nitems; i++)
+		out[i] = c->dict[out[i]];
+	return PAIMON_OK;
+}
+
+/* Moves items, which are at the end of values[], to their rows; null rows get 0. */
+static PaimonResult
+spread(PaimonGroupContext *g, PaimonColumn *c, uint64_t *values)
+{
+	bool	   *nulls = paimon_core_alloc(&g->a, g->nrows * sizeof(bool));
+	uint32_t	src = c->entry.null_count;
+
+	if (nulls == NULL)
+		return PAIMON_NO_MEMORY;
+	for (uint32_t i = 0; i < g->nrows; i++)
+	{
+		/* src never runs behind i: they meet when no nulls are left */
+		nulls[i] = c->bitmap == NULL || bitmap_null(c->bitmap, i);
+		values[i] = nulls[i] ? 0 : values[src++];
+	}
+	c->nulls = nulls;
+	return PAIMON_OK;
+}
+
+/* Decodes the whole column into c->values and c->nulls (NULL: no nulls). */
+PaimonResult
+paimon_column_values(PaimonGroupContext *g, PaimonColumn *c)
+{
+	uint64_t   *values;
+	uint64_t   *items;
+	PaimonResult r;
+
+	if (c->values != NULL)
+		return PAIMON_OK;
+	if ((r = load(g, c)) != PAIMON_OK)
+		return r;
+	values = paimon_core_alloc(&g->a, g->nrows * sizeof(uint64_t));
+	if (values == NULL)
+		return PAIMON_NO_MEMORY;
+	items = values + c->entry.null_count;
+	if (c->entry.encoding == PAIMON_ENC_PACKED)
+		paimon_packed_unpack(&c->packed, 0, c->nitems, items);
+	else if (c->entry.encoding == PAIMON_ENC_DICT)
+		r = decode_by_dict(g, c, items);
+	else if (c->entry.encoding == PAIMON_ENC_UNITS)
+		r = paimon_seq_words(g, &c->seq, item_form(c), item_width(c), items);
+	if (r == PAIMON_OK && c->entry.null_count > 0)
+		r = spread(g, c, values);
+	if (r == PAIMON_OK)
+		c->values = values;
+	return r;
+}
+
+/* One row (< nrows) of the column; 0 for a null. */
+PaimonResult
+paimon_column_value(PaimonGroupContext *g, PaimonColumn *c, uint32_t row, uint64_t *value, bool *isnull)
+{
+	PaimonResult r;
+	uint32_t	item = row;
+
+	*value = 0;
+	*isnull = false;
+	if (c->values != NULL)
+	{
+		*isnull = c->nulls != NULL && c->nulls[row];
+		*value = c->values[row];
+		return PAIMON_OK;
+	}
+	if ((r = load(g, c)) != PAIMON_OK)
+		return r;
+	if (c->nitems == 0 || (c->bitmap != NULL && bitmap_null(c->bitmap, row)))
+	{
+		*isnull = true;
+		return PAIMON_OK;
+	}
+	if (c->bitmap != NULL)
+	{
+		uint64_t	before = bitmap_word(c->bitmap, g->nrows, row / 64) & ((UINT64_C(1) << (row % 64)) - 1);
+
+		item = c->rank[row / 64] + row % 64 - (uint32_t) __builtin_popcountll(before);
+	}
+	if (c->entry.encoding == PAIMON_ENC_UNITS)
+		return paimon_seq_word(g, &c->seq, item_form(c), item_width(c), item, value);
+	*value = paimon_packed_get(&c->packed, item);
+	if (c->entry.encoding == PAIMON_ENC_PACKED)
+		return PAIMON_OK;
+	if (*value >= c->ndict)
+		return PAIMON_CORRUPT;
+	item = (uint32_t) *value;
+	if (c->dict != NULL)
+		*value = c->dict[item];
+	else if (holds_words(c))
+		*value = paimon_packed_get(&c->dict_packed, item);
+	else
+		return paimon_seq_word(g, &c->seq, item_form(c), item_width(c), item, value);
+	return PAIMON_OK;
+}

@@ -1,0 +1,510 @@
+/*-------------------------------------------------------------------------
+ *
+ * core_column_seq.c
+ *	  Byte sequences: item lengths, and the items' bytes cut into units.
+ *
+ * A unit is the piece of text that is stored, checksummed, compressed and
+ * opened as a whole.  An item never spans units.  Lengths are packed
+ * numbers in the column's head, so that an item is found by adding up the
+ * lengths from its unit's first item on.
+ *
+ * Nothing read is trusted: the sum of a unit's item lengths must be its raw
+ * length, which in turn is bounded by what zstd can expand its stored bytes
+ * to, before any memory is asked for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "core/core_column.h"
+#include "core/core_varlena.h"
+
+#include <zstd.h>
+
+/* zstd writes at least 4 bytes for each block of at most 128 kB. */
+#define ZSTD_EXPANSION_MAX	32768
+
+/* Units shorter than this are not worth a zstd frame. */
+#define ZSTD_MIN_RAW		64
+
+/* Values longer than this are compressed only if a sample of this size shows that it pays. */
+#define ZSTD_SAMPLE			65536
+
+/* Does storing `stored` instead of `raw` bytes pay for the decompression? */
+static inline bool
+pays(size_t stored, size_t raw)
+{
+	return stored + raw / 16 < raw;
+}
+
+static ZSTD_CCtx *
+compressor(int level)
+{
+	static _Thread_local ZSTD_CCtx *ctx;
+	static _Thread_local int ctx_level;
+
+	if (ctx == NULL)
+	{
+		ctx = ZSTD_createCCtx();
+		ctx_level = 0;
+	}
+	if (ctx != NULL && ctx_level != level)
+	{
+		if (ZSTD_isError(ZSTD_CCtx_setParameter(ctx, ZSTD_c_compressionLevel, level)))
+			return NULL;
+		ctx_level = level;
+	}
+	return ctx;
+}
+
+static ZSTD_DCtx *
+decompressor(void)
+{
+	static _Thread_local ZSTD_DCtx *ctx;
+
+	if (ctx == NULL)
+		ctx = ZSTD_createDCtx();
+	return ctx;
+}
+
+/*
+ * Appends raw[0..len) compressed to out if that pays; otherwise leaves out as
+ * it is and sets *paid to false.
+ */
+PaimonResult
+paimon_zstd_try(PaimonEncoder *e, const uint8_t *raw, uint32_t len, PaimonBuf *out, bool *paid)
+{
+	ZSTD_CCtx  *ctx;
+	size_t		bound;
+	size_t		size;
+
+	*paid = false;
+	if (e->zstd_level == 0 || len < ZSTD_MIN_RAW)
+		return PAIMON_OK;
+	if ((ctx = compressor(e->zstd_level)) == NULL)
+		return PAIMON_NO_MEMORY;
+
+	/* anything longer than this does not pay, so zstd need not be given more room */
+	bound = len - len / 16;
+	if (!paimon_buf_reserve(out, bound))
+		return out->err;
+	size = ZSTD_compress2(ctx, out->data + out->len, bound, raw, len);
+	if (!ZSTD_isError(size) && pays(size, len))
+	{
+		out->len += size;
+		*paid = true;
+	}
+	return PAIMON_OK;
+}
+
+/* What raw[0..len) would be compressed to (len if it does not pay). */
+PaimonResult
+paimon_zstd_estimate(PaimonEncoder *e, const uint8_t *raw, uint32_t len, uint32_t *compressed)
+{
+	bool		paid;
+	PaimonResult r;
+
+	e->sample.len = 0;
+	r = paimon_zstd_try(e, raw, len, &e->sample, &paid);
+	*compressed = paid ? (uint32_t) e->sample.len : len;
+	return r;
+}
+
+/* State of one paimon_seq_write. */
+typedef struct SeqWriter
+{
+	PaimonEncoder *e;
+	uint32_t	column;
+	const PaimonBytes *items;
+	uint32_t	nunits;
+	uint32_t	failures;		/* units in a row that zstd did not shorten */
+} SeqWriter;
+
+/* Writes items first .. end - 1, `len` bytes together, as one unit. */
+static PaimonResult
+write_unit(SeqWriter *w, uint32_t first, uint32_t end, uint32_t len)
+{
+	PaimonEncoder *e = w->e;
+	const uint8_t *raw;
+	size_t		start = e->out.len;
+	bool		attempt = w->failures < 2 || (w->nunits & 7) == 0;
+	bool		paid = false;
+	PaimonResult r;
+
+	if (end - first == 1)
+		raw = w->items[first].data;
+	else
+	{
+		e->raw.len = 0;
+		if (!paimon_buf_reserve(&e->raw, len))
+			return e->raw.err;
+		for (uint32_t i = first; i < end; i++)
+			paimon_buf_put(&e->raw, w->items[i].data, w->items[i].len);
+		raw = e->raw.data;
+	}
+	if (len > 4 * ZSTD_SAMPLE && e->zstd_level != 0)
+	{
+		uint32_t	size;
+
+		r = paimon_zstd_estimate(e, raw + len / 2, ZSTD_SAMPLE, &size);
+		if (r != PAIMON_OK)
+			return r;
+		attempt = size < ZSTD_SAMPLE;
+	}
+	if (attempt)
+	{
+		r = paimon_zstd_try(e, raw, len, &e->out, &paid);
+		if (r != PAIMON_OK)
+			return r;
+		w->failures = paid ? 0 : w->failures + 1;
+	}
+	if (!paid)
+		paimon_buf_put(&e->out, raw, len);
+	if (e->out.err != PAIMON_OK)
+		return e->out.err;
+	paimon_buf_put_u32(&e->head, first);
+	paimon_buf_put_u32(&e->head, len);
+	paimon_buf_put_u32(&e->head, (uint32_t) (e->out.len - start));
+	paimon_buf_put_u32(&e->head, paimon_part_crc(e->id_crc, w->column, w->nunits, e->out.data + start, e->out.len - start));
+	w->nunits++;
+	return e->head.err;
+}
+
+static inline bool
+same_item(const PaimonBytes *a, const PaimonBytes *b)
+{
+	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
+}
+
+/*
+ * Writes n >= 1 items: lengths and unit directory to e->head, units to e->out.
+ *
+ * Units have about unit_raw bytes; an item longer than that has one of its
+ * own.  keep_equal_together: never cut between equal neighbours.  If `starts`
+ * is not NULL it gets the first item of each unit (room for n).
+ */
+PaimonResult
+paimon_seq_write(PaimonEncoder *e, uint32_t column, const PaimonBytes *items, uint32_t n, uint32_t unit_raw,
+				 bool keep_equal_together, uint32_t *starts, uint32_t *nstarts)
+{
+	SeqWriter	w = {.e = e, .column = column, .items = items};
+	PaimonPackPlan plan;
+	uint64_t   *lens = e->words2;
+	uint64_t	total = 0;
+	uint64_t	min = UINT64_MAX;
+	uint64_t	max = 0;
+	uint64_t	target;
+	uint64_t	raw = 0;
+	uint32_t	first = 0;
+	size_t		count_at;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		lens[i] = items[i].len;
+		total += lens[i];
+		min = lens[i] < min ? lens[i] : min;
+		max = lens[i] > max ? lens[i] : max;
+	}
+	if (max > PAIMON_UNIT_RAW_MAX)
+		return PAIMON_NO_SPACE;
+	paimon_pack_plan(&plan, lens, n, min, max - min);
+	paimon_pack_write(&plan, lens, &e->head);
+	count_at = e->head.len;
+	paimon_buf_put_u32(&e->head, 0);
+
+	/* units of equal size, so that the last one is not a crumb */
+	target = total < unit_raw ? total : total / ((total + unit_raw / 2) / unit_raw);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		bool		equal = keep_equal_together && i > first && same_item(&items[i], &items[i - 1]);
+
+		bool		full = items[i].len > 0 && (raw >= target || raw + items[i].len > (uint64_t) unit_raw * 2);
+
+		if (i > first && !equal && (full || items[i - 1].len > unit_raw))
+		{
+			PaimonResult r = write_unit(&w, first, i, (uint32_t) raw);
+
+			if (r != PAIMON_OK)
+				return r;
+			if (starts != NULL)
+				starts[w.nunits - 1] = first;
+			first = i;
+			raw = 0;
+		}
+		raw += items[i].len;
+		if (raw > PAIMON_UNIT_RAW_MAX)
+			return PAIMON_NO_SPACE; /* only equal giant keys get here */
+	}
+	if (starts != NULL)
+	{
+		starts[w.nunits] = first;
+		*nstarts = w.nunits + 1;
+	}
+	if (e->head.err == PAIMON_OK)
+	{
+		PaimonResult r = write_unit(&w, first, n, (uint32_t) raw);
+
+		if (r != PAIMON_OK)
+			return r;
+		paimon_put_u32(e->head.data + count_at, w.nunits);
+	}
+	return e->head.err;
+}
+
+/*
+ * Parses a sequence's part of a head.  Its units must fill [off, off + len) of
+ * the group exactly.
+ */
+PaimonResult
+paimon_seq_read(PaimonGroupContext *g, PaimonCursor *c, uint32_t column, uint32_t nitems, uint32_t off, uint32_t len,
+				PaimonSeq *out)
+{
+	const uint8_t *p;
+	uint64_t	sum = 0;
+	PaimonResult r;
+
+	memset(out, 0, sizeof(*out));
+	out->column = column;
+	out->nitems = nitems;
+	out->off = off;
+	out->len = len;
+	if ((r = paimon_packed_read(c, nitems, &out->lens)) != PAIMON_OK)
+		return r;
+	if ((p = paimon_cursor_take(c, 4)) == NULL)
+		return PAIMON_CORRUPT;
+	out->nunits = paimon_get_u32(p);
+	if (out->nunits == 0 || out->nunits > nitems)
+		return PAIMON_CORRUPT;
+	if ((p = paimon_cursor_take(c, (uint64_t) out->nunits * 16)) == NULL)
+		return PAIMON_CORRUPT;
+	out->units = paimon_core_alloc(&g->a, out->nunits * sizeof(PaimonUnit));
+	if (out->units == NULL)
+		return PAIMON_NO_MEMORY;
+	memset(out->units, 0, out->nunits * sizeof(PaimonUnit));
+	for (uint32_t i = 0; i < out->nunits; i++, p += 16)
+	{
+		PaimonUnit *u = &out->units[i];
+
+		u->first = paimon_get_u32(p);
+		u->raw_len = paimon_get_u32(p + 4);
+		u->stored_len = paimon_get_u32(p + 8);
+		u->crc = paimon_get_u32(p + 12);
+		if (i == 0 ? u->first != 0 : u->first <= out->units[i - 1].first)
+			return PAIMON_CORRUPT;
+		if (u->first >= nitems || u->raw_len > PAIMON_UNIT_RAW_MAX || u->stored_len > u->raw_len ||
+			u->stored_len > len - sum || (uint64_t) u->stored_len * ZSTD_EXPANSION_MAX < u->raw_len)
+			return PAIMON_CORRUPT;
+		u->off = off + (uint32_t) sum;
+		sum += u->stored_len;
+		if (i > 0)
+			out->units[i - 1].count = u->first - out->units[i - 1].first;
+	}
+	out->units[out->nunits - 1].count = nitems - out->units[out->nunits - 1].first;
+	return sum == len ? PAIMON_OK : PAIMON_CORRUPT;
+}
+
+/* Fetches the bytes of all units in one piece, unless some have been opened already. */
+PaimonResult
+paimon_seq_prefetch(PaimonGroupContext *g, PaimonSeq *s)
+{
+	for (uint32_t i = 0; i < s->nunits; i++)
+		if (s->units[i].raw != NULL)
+			return PAIMON_OK;
+	if (s->all == NULL && s->len > 0)
+	{
+		s->all = g->src.fetch(g->src.arg, s->off, s->len);
+		if (s->all == NULL)
+			return PAIMON_NO_MEMORY;
+	}
+	return PAIMON_OK;
+}
+
+/* Unit that holds an item < s->nitems. */
+uint32_t
+paimon_seq_find_unit(const PaimonSeq *s, uint32_t item)
+{
+	uint32_t	lo = 0;
+	uint32_t	hi = s->nunits - 1;
+
+	while (lo < hi)
+	{
+		uint32_t	mid = lo + (hi - lo + 1) / 2;
+
+		if (s->units[mid].first <= item)
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	return lo;
+}
+
+/* Sum of the lengths of items first .. first + count - 1, saturating far above any legal length. */
+static uint64_t
+sum_lengths(const PaimonSeq *s, uint32_t first, uint32_t count)
+{
+	uint64_t	sum = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+	{
+		uint64_t	len = paimon_packed_get(&s->lens, first + i);
+
+		if (len > PAIMON_UNIT_RAW_MAX)
+			return UINT64_MAX;
+		sum += len;
+	}
+	return sum;
+}
+
+/* Makes a unit's raw bytes available: fetched, checked, decompressed. */
+PaimonResult
+paimon_seq_open_unit(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit)
+{
+	static const uint8_t nothing[1];
+	PaimonUnit *u = &s->units[unit];
+	const uint8_t *stored = nothing;
+	ZSTD_DCtx  *ctx;
+	uint8_t    *raw;
+
+	if (u->raw != NULL)
+		return PAIMON_OK;
+	if (sum_lengths(s, u->first, u->count) != u->raw_len)
+		return PAIMON_CORRUPT;
+	if (u->stored_len > 0)
+	{
+		stored = s->all != NULL ? s->all + (u->off - s->off) : g->src.fetch(g->src.arg, u->off, u->stored_len);
+		if (stored == NULL)
+			return PAIMON_NO_MEMORY;
+	}
+	if (!paimon_crc_matches(paimon_part_crc(g->id_crc, s->column, unit, stored, u->stored_len), u->crc))
+		return PAIMON_CORRUPT;
+	if (u->stored_len == u->raw_len)
+	{
+		u->raw = stored;
+		return PAIMON_OK;
+	}
+	if ((ctx = decompressor()) == NULL || (raw = paimon_core_alloc(&g->a, u->raw_len)) == NULL)
+		return PAIMON_NO_MEMORY;
+	if (ZSTD_decompressDCtx(ctx, raw, u->raw_len, stored, u->stored_len) != u->raw_len)
+		return PAIMON_CORRUPT;
+	u->raw = raw;
+	return PAIMON_OK;
+}
+
+static PaimonResult
+unit_varlenas(PaimonGroupContext *g, const PaimonSeq *s, const PaimonUnit *u, uint64_t *out)
+{
+	const uint8_t *src = u->raw;
+	uint8_t    *pos = paimon_core_alloc(&g->a, (size_t) u->raw_len + (size_t) u->count * PAIMON_VARLENA_ROOM(0));
+
+	if (pos == NULL)
+		return PAIMON_NO_MEMORY;
+	paimon_packed_unpack(&s->lens, u->first, u->count, out);
+	for (uint32_t i = 0; i < u->count; i++)
+	{
+		uint32_t	len = (uint32_t) out[i];
+
+		if (len > PAIMON_VARLENA_MAX)
+			return PAIMON_CORRUPT;
+		out[i] = (uint64_t) (uintptr_t) paimon_varlena_put(&pos, src, len);
+		src += len;
+	}
+	return PAIMON_OK;
+}
+
+static PaimonResult
+unit_fixed(PaimonGroupContext *g, const PaimonUnit *u, uint32_t width, uint64_t *out)
+{
+	size_t		stride = ((size_t) width + 7) & ~(size_t) 7;
+	uint8_t    *dst = paimon_core_alloc(&g->a, stride * u->count);
+
+	if (dst == NULL)
+		return PAIMON_NO_MEMORY;
+	for (uint32_t i = 0; i < u->count; i++)
+	{
+		memcpy(dst + i * stride, u->raw + (size_t) i * width, width);
+		out[i] = (uint64_t) (uintptr_t) (dst + i * stride);
+	}
+	return PAIMON_OK;
+}
+
+/* Turns all items of an opened unit into words. */
+static PaimonResult
+unit_words(PaimonGroupContext *g, const PaimonSeq *s, const PaimonUnit *u, PaimonItemForm form, uint32_t width, uint64_t *out)
+{
+	if (form == PAIMON_ITEM_VARLENA)
+		return unit_varlenas(g, s, u, out);
+
+	/* all items have the same length, or the column is not what its entry says */
+	if (s->lens.width != 0 || s->lens.slope != 0 || s->lens.base != width)
+		return PAIMON_CORRUPT;
+	if (form == PAIMON_ITEM_FIXED)
+		return unit_fixed(g, u, width, out);
+	for (uint32_t i = 0; i < u->count; i++)
+		out[i] = paimon_load_le64(u->raw + (size_t) i * 8);
+	return PAIMON_OK;
+}
+
+/*
+ * All items as words.  `width` is the length of FIXED and WORD (8) items.
+ */
+PaimonResult
+paimon_seq_words(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width, uint64_t *out)
+{
+	PaimonResult r = paimon_seq_prefetch(g, s);
+
+	for (uint32_t i = 0; i < s->nunits && r == PAIMON_OK; i++)
+	{
+		PaimonUnit *u = &s->units[i];
+
+		if (u->words != NULL)
+			memcpy(out + u->first, u->words, u->count * sizeof(uint64_t));
+		else if ((r = paimon_seq_open_unit(g, s, i)) == PAIMON_OK)
+			r = unit_words(g, s, u, form, width, out + u->first);
+	}
+	return r;
+}
+
+/* One item as a word; its unit stays decoded. */
+PaimonResult
+paimon_seq_word(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width, uint32_t item, uint64_t *out)
+{
+	uint32_t	unit = paimon_seq_find_unit(s, item);
+	PaimonUnit *u = &s->units[unit];
+
+	if (u->words == NULL)
+	{
+		PaimonResult r = paimon_seq_open_unit(g, s, unit);
+		uint64_t   *words;
+
+		if (r != PAIMON_OK)
+			return r;
+		words = paimon_core_alloc(&g->a, u->count * sizeof(uint64_t));
+		if (words == NULL)
+			return PAIMON_NO_MEMORY;
+		if ((r = unit_words(g, s, u, form, width, words)) != PAIMON_OK)
+			return r;
+		u->words = words;
+	}
+	*out = u->words[item - u->first];
+	return PAIMON_OK;
+}
+
+/* Opens a unit and makes its offsets: item i of it is raw[offsets[i] .. offsets[i + 1]). */
+PaimonResult
+paimon_seq_unit_offsets(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit)
+{
+	PaimonUnit *u = &s->units[unit];
+	PaimonResult r;
+	uint32_t   *offsets;
+
+	if (u->offsets != NULL)
+		return PAIMON_OK;
+	if ((r = paimon_seq_open_unit(g, s, unit)) != PAIMON_OK)
+		return r;
+	offsets = paimon_core_alloc(&g->a, ((size_t) u->count + 1) * sizeof(uint32_t));
+	if (offsets == NULL)
+		return PAIMON_NO_MEMORY;
+	offsets[0] = 0;
+	for (uint32_t i = 0; i < u->count; i++)
+		offsets[i + 1] = offsets[i] + (uint32_t) paimon_packed_get(&s->lens, u->first + i);
+	u->offsets = offsets;
+	return PAIMON_OK;
+}

@@ -1,0 +1,428 @@
+/*-------------------------------------------------------------------------
+ *
+ * core_group_keys.c
+ *	  The key column of a row group: encoding, whole decoding, binary search.
+ *
+ * Keys are sorted byte strings.  What all share in front is stored once.  The
+ * rest, if it has the same length of at most 8 bytes everywhere, is a packed
+ * big-endian number and searched where it lies; otherwise it is a byte
+ * sequence, whose units are told apart by separators in the head, so that a
+ * search opens one unit.
+ *
+ * Separator u (u >= 1): last key of unit u - 1 < separator <= first key of
+ * unit u.  The first inequality is strict because units are never cut between
+ * equal keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "core/core_column.h"
+
+/* In place of the common length, where lengths differ. */
+#define KEY_LENGTHS_DIFFER	0xFFFFFFFFu
+
+static uint32_t
+common_prefix(const PaimonBytes *a, const PaimonBytes *b)
+{
+	uint32_t	n = a->len < b->len ? a->len : b->len;
+	uint32_t	i = 0;
+
+	while (i < n && a->data[i] == b->data[i])
+		i++;
+	return i;
+}
+
+/* The first `len` <= 8 bytes as a big-endian number; bytes beyond `have` count as 0. */
+static inline uint64_t
+word_of(const uint8_t *p, uint32_t have, uint32_t len)
+{
+	return len == 0 ? 0 : paimon_key_prefix(p, have < len ? have : len) >> (64 - 8 * len);
+}
+
+static inline void
+put_word(uint8_t *dst, uint64_t word, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++)
+		dst[i] = (uint8_t) (word >> (8 * (len - 1 - i)));
+}
+
+/* Writes suffixes in e->items as units, and the separators. */
+static PaimonResult
+encode_suffixes(PaimonEncoder *e)
+{
+	uint32_t   *starts = paimon_core_alloc(e->a, e->nrows * sizeof(uint32_t));
+	uint32_t	nstarts = 0;
+	PaimonResult r;
+
+	if (starts == NULL)
+		return PAIMON_NO_MEMORY;
+	r = paimon_seq_write(e, PAIMON_COLUMN_KEY, e->items, e->nrows, PAIMON_KEY_UNIT_RAW, true, starts, &nstarts);
+	for (uint32_t u = 1; u < nstarts && r == PAIMON_OK; u++)
+	{
+		const PaimonBytes *first = &e->items[starts[u]];
+		uint32_t	len = common_prefix(first - 1, first) + 1;
+
+		/* first > its predecessor, so it is longer than what they share */
+		paimon_buf_put_u32(&e->head, len);
+		paimon_buf_put(&e->head, first->data, len);
+		r = e->head.err;
+	}
+	return r;
+}
+
+/*
+ * Encodes the keys, whose data is never NULL.  PAIMON_CORRUPT if they are not
+ * sorted, PAIMON_NO_SPACE if they are 1 GB or more together.
+ */
+PaimonResult
+paimon_column_encode_keys(PaimonEncoder *e, const PaimonBytes *keys, PaimonColumnEntry *entry)
+{
+	uint32_t	n = e->nrows;
+	uint32_t	prefix = common_prefix(&keys[0], &keys[n - 1]);
+	bool		same_len = true;
+	uint64_t	total = keys[0].len;
+	PaimonResult r = PAIMON_OK;
+
+	paimon_column_begin(e, entry);
+	for (uint32_t i = 1; i < n; i++)
+	{
+		same_len &= keys[i].len == keys[0].len;
+		total += keys[i].len;
+		if (paimon_bytes_cmp(keys[i - 1].data, keys[i - 1].len, keys[i].data, keys[i].len) > 0)
+			return PAIMON_CORRUPT;
+	}
+	if (total > PAIMON_UNIT_RAW_MAX)
+		return PAIMON_NO_SPACE; /* the reader puts them together again in one piece */
+	paimon_buf_put_u32(&e->head, same_len ? keys[0].len : KEY_LENGTHS_DIFFER);
+	paimon_buf_put_u32(&e->head, prefix);
+	paimon_buf_put(&e->head, keys[0].data, prefix);
+	if (same_len && keys[0].len - prefix <= 8)
+	{
+		uint32_t	len = keys[0].len - prefix;
+		PaimonPackPlan plan;
+
+		entry->encoding = PAIMON_ENC_KEY_WORDS;
+		for (uint32_t i = 0; i < n; i++)
+			e->words[i] = word_of(keys[i].data + prefix, len, len);
+		paimon_pack_plan(&plan, e->words, n, e->words[0], e->words[n - 1] - e->words[0]);
+		paimon_pack_write(&plan, e->words, &e->head);
+	}
+	else
+	{
+		entry->encoding = PAIMON_ENC_KEY_BYTES;
+		for (uint32_t i = 0; i < n; i++)
+		{
+			e->items[i].data = keys[i].data + prefix;
+			e->items[i].len = keys[i].len - prefix;
+		}
+		r = encode_suffixes(e);
+	}
+	return r == PAIMON_OK ? paimon_column_end(e, PAIMON_COLUMN_KEY, entry) : r;
+}
+
+/* ---------- reading ---------- */
+
+static PaimonResult
+load_separators(PaimonGroup *g, PaimonKeyColumn *k, PaimonCursor *cur)
+{
+	k->separators = paimon_core_alloc(&g->ctx.a, k->seq.nunits * sizeof(PaimonBytes));
+	if (k->separators == NULL)
+		return PAIMON_NO_MEMORY;
+	for (uint32_t u = 1; u < k->seq.nunits; u++)
+	{
+		const uint8_t *p = paimon_cursor_take(cur, 4);
+
+		if (p == NULL)
+			return PAIMON_CORRUPT;
+		k->separators[u].len = paimon_get_u32(p);
+		k->separators[u].data = paimon_cursor_take(cur, k->separators[u].len);
+		if (k->separators[u].data == NULL)
+			return PAIMON_CORRUPT;
+	}
+	return PAIMON_OK;
+}
+
+/* Parses the head of the key column when it is first touched. */
+static PaimonResult
+load_keys(PaimonGroup *g)
+{
+	PaimonKeyColumn *k = &g->key;
+	PaimonColumn *c;
+	PaimonCursor cur;
+	PaimonResult r;
+	const uint8_t *p;
+	uint32_t	len;
+
+	if (k->loaded)
+		return PAIMON_OK;
+	if ((r = paimon_group_column(g, PAIMON_COLUMN_KEY, &c)) != PAIMON_OK ||
+		(r = paimon_column_load_head(&g->ctx, c, &cur)) != PAIMON_OK)
+		return r;
+	if ((p = paimon_cursor_take(&cur, 8)) == NULL)
+		return PAIMON_CORRUPT;
+	len = paimon_get_u32(p);
+	k->prefix.len = paimon_get_u32(p + 4);
+	k->prefix.data = paimon_cursor_take(&cur, k->prefix.len);
+	if (k->prefix.data == NULL || (len != KEY_LENGTHS_DIFFER && (len > PAIMON_UNIT_RAW_MAX || len < k->prefix.len)))
+		return PAIMON_CORRUPT;
+	k->fixed_len = len == KEY_LENGTHS_DIFFER ? 0 : len;
+	k->suffix_len = len - k->prefix.len;
+	if (c->entry.encoding == PAIMON_ENC_KEY_WORDS)
+	{
+		if (len == KEY_LENGTHS_DIFFER || k->suffix_len > 8 || c->entry.units_len != 0)
+			return PAIMON_CORRUPT;
+		r = paimon_packed_read(&cur, g->ctx.nrows, &k->packed);
+	}
+	else
+	{
+		r = paimon_seq_read(&g->ctx, &cur, PAIMON_COLUMN_KEY, g->ctx.nrows, c->entry.off, c->entry.units_len, &k->seq);
+		if (r == PAIMON_OK && len != KEY_LENGTHS_DIFFER &&
+			(k->seq.lens.width != 0 || k->seq.lens.slope != 0 || k->seq.lens.base != k->suffix_len))
+			r = PAIMON_CORRUPT;
+		if (r == PAIMON_OK)
+			r = load_separators(g, k, &cur);
+	}
+	if (r == PAIMON_OK && cur.p != cur.end)
+		r = PAIMON_CORRUPT;
+	k->loaded = r == PAIMON_OK;
+	return r;
+}
+
+static inline bool
+keys_are_words(const PaimonGroup *g)
+{
+	return g->key.separators == NULL;
+}
+
+/* Whole decoding of packed keys. */
+static PaimonResult
+decode_words(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
+{
+	PaimonKeyColumn *k = &g->key;
+	uint32_t	n = g->ctx.nrows;
+	uint32_t	len = k->fixed_len;
+	uint8_t    *data;
+
+	if ((uint64_t) n * len > PAIMON_UNIT_RAW_MAX)
+		return PAIMON_CORRUPT;
+	data = paimon_core_alloc(&g->ctx.a, (size_t) n * len + 1);
+	if (data == NULL)
+		return PAIMON_NO_MEMORY;
+	paimon_packed_unpack(&k->packed, 0, n, prefixes);
+	for (uint32_t i = 0; i < n; i++, data += len)
+	{
+		memcpy(data, k->prefix.data, k->prefix.len);
+		put_word(data + k->prefix.len, prefixes[i], k->suffix_len);
+		keys[i].data = data;
+		keys[i].len = len;
+		prefixes[i] = paimon_key_prefix(data, len);
+	}
+	return PAIMON_OK;
+}
+
+/* Keys of one opened unit, with the prefix put in front where there is one. */
+static PaimonResult
+unit_keys(PaimonGroup *g, const PaimonUnit *u, PaimonBytes *keys)
+{
+	PaimonBytes prefix = g->key.prefix;
+	uint8_t    *data;
+
+	if (prefix.len == 0)
+	{
+		for (uint32_t i = 0; i < u->count; i++)
+		{
+			keys[i].data = u->raw + u->offsets[i];
+			keys[i].len = u->offsets[i + 1] - u->offsets[i];
+		}
+		return PAIMON_OK;
+	}
+	if ((uint64_t) u->count * prefix.len + u->raw_len > PAIMON_UNIT_RAW_MAX)
+		return PAIMON_CORRUPT;
+	data = paimon_core_alloc(&g->ctx.a, (size_t) u->count * prefix.len + u->raw_len);
+	if (data == NULL)
+		return PAIMON_NO_MEMORY;
+	for (uint32_t i = 0; i < u->count; i++)
+	{
+		uint32_t	len = u->offsets[i + 1] - u->offsets[i];
+
+		memcpy(data, prefix.data, prefix.len);
+		memcpy(data + prefix.len, u->raw + u->offsets[i], len);
+		keys[i].data = data;
+		keys[i].len = prefix.len + len;
+		data += prefix.len + len;
+	}
+	return PAIMON_OK;
+}
+
+static PaimonResult
+decode_bytes(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
+{
+	PaimonSeq  *s = &g->key.seq;
+	PaimonResult r = paimon_seq_prefetch(&g->ctx, s);
+
+	for (uint32_t u = 0; u < s->nunits && r == PAIMON_OK; u++)
+	{
+		r = paimon_seq_unit_offsets(&g->ctx, s, u);
+		if (r == PAIMON_OK)
+			r = unit_keys(g, &s->units[u], keys + s->units[u].first);
+	}
+	for (uint32_t i = 0; i < g->ctx.nrows && r == PAIMON_OK; i++)
+		prefixes[i] = paimon_key_prefix(keys[i].data, keys[i].len);
+	return r;
+}
+
+PaimonResult
+paimon_group_keys(PaimonGroup *g, const PaimonBytes **keys, const uint64_t **prefixes, uint32_t *fixed_len)
+{
+	PaimonKeyColumn *k = &g->key;
+	PaimonResult r = load_keys(g);
+
+	if (r == PAIMON_OK && k->keys == NULL)
+	{
+		PaimonBytes *all = paimon_core_alloc(&g->ctx.a, g->ctx.nrows * sizeof(PaimonBytes));
+
+		k->prefixes = paimon_core_alloc(&g->ctx.a, g->ctx.nrows * sizeof(uint64_t));
+		if (all == NULL || k->prefixes == NULL)
+			return PAIMON_NO_MEMORY;
+		r = keys_are_words(g) ? decode_words(g, all, k->prefixes) : decode_bytes(g, all, k->prefixes);
+		if (r == PAIMON_OK)
+			k->keys = all;
+	}
+	if (r != PAIMON_OK)
+		return r;
+	*keys = k->keys;
+	*prefixes = k->prefixes;
+	*fixed_len = k->fixed_len;
+	return PAIMON_OK;
+}
+
+PaimonResult
+paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key)
+{
+	PaimonKeyColumn *k = &g->key;
+	PaimonResult r = load_keys(g);
+	const uint8_t *suffix = NULL;
+	uint8_t    *data;
+
+	if (r != PAIMON_OK)
+		return r;
+	if (row >= g->ctx.nrows)
+		return PAIMON_CORRUPT;
+	if (k->keys != NULL)
+	{
+		*key = k->keys[row];
+		return PAIMON_OK;
+	}
+	key->len = k->fixed_len;
+	if (!keys_are_words(g))
+	{
+		uint32_t	unit = paimon_seq_find_unit(&k->seq, row);
+		PaimonUnit *u = &k->seq.units[unit];
+
+		if ((r = paimon_seq_unit_offsets(&g->ctx, &k->seq, unit)) != PAIMON_OK)
+			return r;
+		suffix = u->raw + u->offsets[row - u->first];
+		key->len = k->prefix.len + u->offsets[row - u->first + 1] - u->offsets[row - u->first];
+		if (k->prefix.len == 0)
+		{
+			key->data = suffix;
+			return PAIMON_OK;
+		}
+	}
+	data = paimon_core_alloc(&g->ctx.a, (size_t) key->len + 1);
+	if (data == NULL)
+		return PAIMON_NO_MEMORY;
+	memcpy(data, k->prefix.data, k->prefix.len);
+	if (suffix != NULL)
+		memcpy(data + k->prefix.len, suffix, key->len - k->prefix.len);
+	else
+		put_word(data + k->prefix.len, paimon_packed_get(&k->packed, row), k->suffix_len);
+	key->data = data;
+	return PAIMON_OK;
+}
+
+/* Search among packed keys for the suffix `rest`. */
+static void
+seek_words(const PaimonKeyColumn *k, uint32_t nrows, const uint8_t *rest, uint32_t len, uint32_t *row, bool *equal)
+{
+	uint64_t	target = word_of(rest, len, k->suffix_len);
+	bool		longer = len > k->suffix_len;	/* then a key equal in its bytes is smaller */
+	uint32_t	lo = 0;
+	uint32_t	hi = nrows;
+
+	while (lo < hi)
+	{
+		uint32_t	mid = lo + (hi - lo) / 2;
+		uint64_t	word = paimon_packed_get(&k->packed, mid);
+
+		if (word < target || (longer && word == target))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	*row = lo;
+	*equal = len == k->suffix_len && lo < nrows && paimon_packed_get(&k->packed, lo) == target;
+}
+
+/* Search among suffixes in units. */
+static PaimonResult
+seek_bytes(PaimonGroup *g, const uint8_t *rest, uint32_t len, uint32_t *row, bool *equal)
+{
+	PaimonKeyColumn *k = &g->key;
+	PaimonUnit *u;
+	uint32_t	lo = 0;
+	uint32_t	hi = k->seq.nunits - 1;
+	PaimonResult r;
+
+	/* last unit whose separator is not greater: the answer is in it, or is the first row behind it */
+	while (lo < hi)
+	{
+		uint32_t	mid = lo + (hi - lo + 1) / 2;
+
+		if (paimon_bytes_cmp(k->separators[mid].data, k->separators[mid].len, rest, len) <= 0)
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	if ((r = paimon_seq_unit_offsets(&g->ctx, &k->seq, lo)) != PAIMON_OK)
+		return r;
+	u = &k->seq.units[lo];
+	lo = 0;
+	hi = u->count;
+	while (lo < hi)
+	{
+		uint32_t	mid = lo + (hi - lo) / 2;
+
+		if (paimon_bytes_cmp(u->raw + u->offsets[mid], u->offsets[mid + 1] - u->offsets[mid], rest, len) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	*row = u->first + lo;
+	*equal = lo < u->count &&
+		paimon_bytes_cmp(u->raw + u->offsets[lo], u->offsets[lo + 1] - u->offsets[lo], rest, len) == 0;
+	return PAIMON_OK;
+}
+
+PaimonResult
+paimon_group_seek(PaimonGroup *g, const uint8_t *key, uint32_t len, uint32_t *row, bool *equal)
+{
+	PaimonKeyColumn *k = &g->key;
+	PaimonResult r = load_keys(g);
+	uint32_t	shared;
+	int			cmp;
+
+	if (r != PAIMON_OK)
+		return r;
+	*equal = false;
+	shared = len < k->prefix.len ? len : k->prefix.len;
+	cmp = memcmp(key, k->prefix.data, shared);
+	if (cmp != 0 || len < k->prefix.len)
+	{
+		*row = cmp > 0 ? g->ctx.nrows : 0;
+		return PAIMON_OK;
+	}
+	if (!keys_are_words(g))
+		return seek_bytes(g, key + shared, len - shared, row, equal);
+	seek_words(k, g->ctx.nrows, key + shared, len - shared, row, equal);
+	return PAIMON_OK;
+}
