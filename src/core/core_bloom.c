@@ -50,7 +50,7 @@ uint64_t
 paimon_key_hash(const void *key, size_t len)
 {
 	const uint8_t *p = key;
-	uint64_t	h = (uint64_t) len * HASH_M2;
+	uint64_t	h = ((uint64_t) len + 1) * HASH_M2;
 	size_t		left = len;
 
 	for (; left >= 8; left -= 8, p += 8)
