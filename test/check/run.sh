@@ -52,7 +52,7 @@ tree_files()
 			[[ -f $file ]] && echo "$file"
 		done
 	else
-		find . -type f ! -name '*.o' ! -name '*.so' ! -name '*.d' -printf '%P\n'
+		find . -type f ! -path './.git/*' ! -path './check-logs/*' ! -name '*.o' ! -name '*.so' ! -name '*.d' -printf '%P\n'
 	fi
 	return 0
 }
