@@ -170,7 +170,9 @@ paimon_arena_alloc(PaimonArena *arena, uint32_t size)
 
 	if (size > PAIMON_CHUNK_USABLE)
 		return PAIMON_NO_REF;
-	size = (size + 7) & ~UINT32_C(7);
+
+	/* never nothing, as the reference would be that of the next piece or lie behind the chunk */
+	size = size == 0 ? 8 : (size + 7) & ~UINT32_C(7);
 	if (s->current == PAIMON_NO_CHUNK || PAIMON_CHUNK_SIZE - s->used < size)
 	{
 		bool		was_empty = s->current == PAIMON_NO_CHUNK;

@@ -78,7 +78,7 @@ extern void paimon_arena_attach(PaimonArena *arena, PaimonArenaState *state, voi
 extern void paimon_arena_init_private(PaimonArena *arena, PaimonArenaState *state, const PaimonAllocator *a);
 
 /*
- * Makes sure that allocations of `total` bytes altogether, each rounded up to 8 (in `total`, too) and none larger than `largest`
+ * Makes sure that allocations of `total` bytes altogether, each rounded up to a multiple of 8 and at least 8 (in `total`, too), and none larger than `largest`
  * (<= PAIMON_CHUNK_USABLE), will succeed.  False if the pool is empty; what was got so far stays with the arena for later.
  */
 extern bool paimon_arena_reserve(PaimonArena *arena, uint64_t total, uint32_t largest);

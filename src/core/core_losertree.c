@@ -50,10 +50,11 @@ void
 paimon_losertree_rebuild(PaimonLoserTree *tree)
 {
 	uint32_t	n = tree->n;
-	uint32_t   *winner = tree->loser + n;	/* by inner node */
+	uint32_t   *winner;			/* by inner node */
 
 	if (n == 0)
 		return;
+	winner = tree->loser + n;
 	tree->loser[0] = 0;
 	for (uint32_t node = n - 1; node >= 1; node--)
 	{

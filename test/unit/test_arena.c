@@ -84,7 +84,9 @@ check_pieces(PaimonArena *arena, uint32_t count)
 		if (p->ref == PAIMON_NO_REF)
 			break;
 		CHECK_EQ((uintptr_t) paimon_arena_ptr(arena, p->ref) % 8, 0);
-		CHECK(p->size == 0 || p->ref / (PAIMON_CHUNK_SIZE / 8) == (p->ref + (p->size - 1) / 8) / (PAIMON_CHUNK_SIZE / 8));
+		CHECK(p->ref % (PAIMON_CHUNK_SIZE / 8) * 8 >= PAIMON_CHUNK_HEADER);
+		CHECK(p->ref % (PAIMON_CHUNK_SIZE / 8) * 8 + p->size <= PAIMON_CHUNK_SIZE);
+		CHECK(n == 0 || p->ref != pieces[n - 1].ref);
 		memset(paimon_arena_ptr(arena, p->ref), p->fill, p->size);
 	}
 	CHECK(n > 100);
@@ -172,6 +174,13 @@ main(int argc, char **argv)
 		CHECK_EQ(pool.nfree, POOL_CHUNKS);
 	}
 	check_reserve(&pool);
+
+	/* nothing is something, also at the very end of a chunk */
+	paimon_arena_attach(&arena, &state, pool.base, pool_get, &pool);
+	CHECK(paimon_arena_alloc(&arena, PAIMON_CHUNK_USABLE) != PAIMON_NO_REF);
+	CHECK_EQ(paimon_arena_alloc(&arena, 0) % (PAIMON_CHUNK_SIZE / 8), PAIMON_CHUNK_HEADER / 8);
+	CHECK_EQ(state.nchunks, 2);
+	paimon_arena_release(&arena, pool_put, &pool);
 
 	/* a reader's handle cannot take chunks */
 	paimon_arena_attach(&reader, &state, pool.base, NULL, NULL);
