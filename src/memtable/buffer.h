@@ -28,9 +28,10 @@ extern void paimon_buffer_init(void);	/* registers transaction callbacks */
 
 /*
  * Adds a record written by the current (sub)transaction in command `cid`.  Takes the transaction's xid and registers the active snapshot with the top
- * resource owner at the first write (H10).  May spill.  Returns the record's ctid.
+ * resource owner at the first write (H10).  `locked`: the transaction holds the lock of the key (UPDATE, DELETE): not a blind upsert.  May spill.
+ * Returns the record's ctid.
  */
-extern void paimon_buffer_put(PaimonTable *table, Relation rel, CommandId cid, int bucket, uint8 kind,
+extern void paimon_buffer_put(PaimonTable *table, Relation rel, CommandId cid, int bucket, uint8 kind, bool locked,
 							  const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len, ItemPointer tid);
 
 /* True if the transaction has live records in this storage that a scan must merge. */

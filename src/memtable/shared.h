@@ -36,6 +36,15 @@ extern void paimon_shared_shmem_init(void);
  */
 extern PaimonShared *paimon_shared_attach(Relation rel, uint64 storage_id, int nbuckets);
 extern void paimon_shared_unpin(PaimonShared *shared);
+
+/*
+ * Makes sure that the tail is exact and prepared transactions' locks are entered: attach does it, and it must be done again before a transaction's first key lock,
+ * append or bulk of a table, since the server may have been promoted since.  Cheap when there is nothing to do.  Reads the manifest: no LWLock may be held.
+ */
+extern void paimon_shared_ready(PaimonShared *shared, Relation rel);
+
+/* The table's options that matter here: bytes at which a flush is wanted (a touched bucket; at most for the table), and age in ms (0: any). */
+extern void paimon_shared_configure(PaimonShared *shared, uint64 write_buffer_size, uint64 spill_size, int64 flush_after_ms);
 extern uint64 paimon_shared_storage_id(const PaimonShared *shared);
 
 /* Forgets a storage that is gone (dropped, truncated away and committed); harmless if unknown or pinned (then at the last unpin). */
@@ -59,7 +68,7 @@ extern uint64 paimon_shared_unflushed(PaimonShared *shared);
 
 /* ---- bulk slot (H1): one large commit at a time has a number and is not yet decided ---- */
 
-/* Under the publish lock and the append lock: takes the tail as number.  Cleared by paimon_bulk_clear after commit or abort (never fails). */
+/* Under the publish lock and the append lock (after paimon_shared_ready): takes the tail as number.  Cleared by paimon_bulk_clear after commit or abort (never fails). */
 extern uint64 paimon_bulk_enter(PaimonShared *shared, TransactionId xid);
 extern void paimon_bulk_clear(PaimonShared *shared);
 extern bool paimon_bulk_pending(PaimonShared *shared, TransactionId *xid, uint64 *number);
@@ -92,10 +101,17 @@ typedef struct PaimonMemRecord
 /*
  * Everything in the log that `snapshot` sees and that is not in runs according to `log` (read with the same snapshot): left-over
  * prepared batches, and positions >= log->head up to a tail read now.  Catches up, pins memtables, indexes privately what no memtable has.
- * snapshot NULL: flush view: what is committed by clog, positions below `limit` (pass PG_UINT64_MAX otherwise).
- * The view lives in CurrentMemoryContext and is released by paimon_memview_close, or with `owner` (a ResourceOwner) on error.
+ * Only an MVCC snapshot will do.  Positions from `limit` on are left out (PG_UINT64_MAX: none).
+ * The view lives in CurrentMemoryContext and is released by paimon_memview_close, or with CurrentResourceOwner's resources on error.
  */
 extern PaimonMemView *paimon_memview_open(PaimonShared *shared, Relation rel, Snapshot snapshot, const PaimonLogRow *log, uint64 limit);
+
+/*
+ * Flush view: what is committed below cut->cut, that is: positions >= log->head and left-over batches of `log`, without those that the cut lists as
+ * left over.  (It takes the cut itself: a prepared transaction that ends between the cut and this call must not be both written and listed.)
+ */
+struct PaimonCut;
+extern PaimonMemView *paimon_memview_open_flush(PaimonShared *shared, Relation rel, const PaimonLogRow *log, const struct PaimonCut *cut);
 extern void paimon_memview_close(PaimonMemView *view);
 
 /* True if no record at all is visible in the view (cheap: scans skip the merge). */
@@ -133,6 +149,9 @@ typedef struct PaimonBatchBuilder PaimonBatchBuilder;
 extern PaimonBatchBuilder *paimon_batch_begin(int nbuckets);
 extern void paimon_batch_add(PaimonBatchBuilder *b, int bucket, uint8 kind, const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len);
 extern uint64 paimon_batch_size(const PaimonBatchBuilder *b);
+struct PaimonKeyLock;
+/* A lock of paimon_keylock_mine, at PREPARE: the batch's flags get PAIMON_BATCH_LOCKS (besides PAIMON_BATCH_PREPARED). */
+extern void paimon_batch_add_lock(PaimonBatchBuilder *b, const struct PaimonKeyLock *lock);
 /* Fills header->nbuckets and ->nrecords; pieces[] (at most 2 + touched buckets, palloc'd) point into the builder's memory. */
 extern void paimon_batch_finish(PaimonBatchBuilder *b, PaimonBatchHeader *header, PaimonBytes **pieces, int *npieces);
 
@@ -151,11 +170,23 @@ typedef struct PaimonCut
 /* `limit`: do not pass this position (number of a registered bulk that has no snapshot yet); PG_UINT64_MAX for none.  Never waits. */
 extern void paimon_shared_cut(PaimonShared *shared, Relation rel, const PaimonLogRow *log, uint64 limit, PaimonCut *cut);
 
+/*
+ * VACUUM, before it freezes batches: remembers the fate of all batches in memtables whose xid precedes `limit`, so that nobody asks clog for them later.
+ */
+extern void paimon_shared_freeze_hints(PaimonShared *shared, TransactionId limit);
+
 /* Seals the active memtable (at its present end), so that the next records go to a new one. */
 extern void paimon_shared_seal(PaimonShared *shared);
 
 /* After a flush's commit: the newest head.  Lets go of memtables below when memory is short. */
 extern void paimon_shared_set_head(PaimonShared *shared, uint64 head);
+
+/*
+ * Newest manifest version that a writer holding the publish lock is about to commit (or has): a reader whose snapshot saw this version in
+ * paimon.log knows that nothing was published since (0 after a restart: nothing known).  Plain atomics.
+ */
+extern void paimon_shared_announce(PaimonShared *shared, uint64 version);
+extern uint64 paimon_shared_announced(PaimonShared *shared);
 
 /* Who is woken when a table wants a flush: the scheduler of a database.  NULL unregisters. */
 extern void paimon_shared_set_listener(Oid dbid, Latch *latch);
@@ -173,6 +204,7 @@ typedef struct PaimonSharedInfo
 	uint64		memtable_bytes;
 	int			nmemtables;
 	bool		blocked;		/* the worker could not lock the table (H14) */
+	bool		due;			/* requested, or enough bytes, or old enough */
 } PaimonSharedInfo;
 extern PaimonSharedInfo *paimon_shared_list(Oid dbid, int *n);
 extern bool paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info);
@@ -205,11 +237,15 @@ typedef struct PaimonKeyLock
 	int			bucket;
 	uint64		key_hash;
 	LockTupleMode mode;
+	bool		all;			/* all keys of the bucket; key_hash means nothing */
 } PaimonKeyLock;
 extern PaimonKeyLock *paimon_keylock_mine(PaimonShared *shared, int *n);
 
 /* At the end of the top transaction (not of a prepared one: `keep`). */
 extern void paimon_keylock_end(bool keep);
+
+/* Throws out entries of transactions that are over and left them behind (COMMIT PREPARED runs no callback); flushes call it. */
+extern void paimon_keylock_sweep(void);
 
 /* ---- statistics for views ---- */
 extern Size paimon_memtable_pool_used(void);

@@ -40,8 +40,10 @@ typedef struct PaimonRunParams
 /* Begins a run; memory is a child of CurrentMemoryContext, bounded by one row group (rows and bytes). */
 extern PaimonRunWriter *paimon_run_begin(const PaimonRunParams *params);
 
-/* Adds a record; keys must come in strictly ascending order.  Returns the row's ctid through *tid if tid is not NULL... only known after
- * the group is written, hence: row number in the run (0, 1, …). */
+/*
+ * Adds a record; keys must come in ascending order (else an internal error).  Equal keys, newest first, are allowed only in runs that are
+ * rewritten before they are registered (the write buffer's spilled runs).  Returns the row's number in the run (0, 1, ...).
+ */
 extern uint64 paimon_run_add(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, const uint8 *payload, uint32 len);
 
 /*
@@ -61,6 +63,8 @@ extern PaimonRunFile *paimon_run_open(Relation rel, const PaimonRowDesc *desc, c
 extern void paimon_run_close(PaimonRunFile *file);
 
 extern uint32 paimon_run_ngroups(const PaimonRunFile *file);
+/* Number of rows in the groups before this one. */
+extern uint64 paimon_run_group_first_row(const PaimonRunFile *file, uint32 group_no);
 extern const PaimonBytes *paimon_run_min_key(const PaimonRunFile *file);
 extern const PaimonBytes *paimon_run_max_key(const PaimonRunFile *file);
 extern int	paimon_run_bucket(const PaimonRunFile *file);

@@ -1,0 +1,548 @@
+/*-------------------------------------------------------------------------
+ *
+ * memtable_commit.c
+ *	  The end of a transaction that wrote: small buffers become one batch each in the delta log of their table, large ones become
+ *	  registered level-0 runs.
+ *
+ * Order of things in pre-commit, and why it cannot deadlock unseen or lose anything, is in README.md.  In short: files first and their
+ * WAL flushed; then the tables' modify locks (large commits), in OID order; then the appends, which may wait for holders of key locks;
+ * last the publish locks, in OID order, held until the commit record is written.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+
+#include "core/core_bloom.h"
+#include "memtable/buffer_internal.h"
+#include "stop.h"
+
+/* A storage in the course of pre-commit. */
+typedef struct Commit
+{
+	WriteBuffer *wb;
+	Relation	rel;
+	bool		large;
+	bool		upserts;		/* large: it has blind upserts */
+	PaimonBatchBuilder *batch;	/* small */
+	uint64		nrecords;		/* in the batch */
+	/* keys of the batch that are blind upserts, to be looked up among the key locks */
+	uint64		nkeys;
+	struct
+	{
+		uint64		hash;
+		uint32		bucket;
+		uint8		kind;
+	}		   *keys;
+} Commit;
+
+/* Large commits that hold their table's bulk slot. */
+static List *bulks = NIL;		/* of PaimonShared */
+
+/* ---- small commits ---- */
+
+/* Size of the batch that the live records would make, newest of each key only; stops counting above `limit`. */
+static uint64
+live_size(const SortedView *view, uint64 limit)
+{
+	const BufRecord *last = NULL;
+	uint64		size = 0;
+
+	for (uint64 i = 0; i < view->n && size <= limit; i++)
+	{
+		const BufRecord *rec = view->entries[i].rec;
+
+		if (paimon_ordinal_is_dead(rec->ordinal))
+			continue;
+		if (last != NULL && last->bucket == rec->bucket && last->keylen == rec->keylen &&
+			memcmp(bufrecord_key(last), bufrecord_key(rec), rec->keylen) == 0)
+			continue;
+		last = rec;
+		size += rec->keylen + rec->len + 8;
+	}
+	return size;
+}
+
+static void
+build_batch(Commit *c, const SortedView *view)
+{
+	const BufRecord *last = NULL;
+	bool		last_locked = false;
+
+	c->batch = paimon_batch_begin(c->wb->table->desc->nbuckets);
+	c->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(*c->keys) * Max(view->n, 1));
+	for (uint64 i = 0; i < view->n; i++)
+	{
+		const BufRecord *rec = view->entries[i].rec;
+
+		if (paimon_ordinal_is_dead(rec->ordinal))
+			continue;
+		if (last != NULL && last->bucket == rec->bucket && last->keylen == rec->keylen &&
+			memcmp(bufrecord_key(last), bufrecord_key(rec), rec->keylen) == 0)
+		{
+			/* An older record of the key: it only tells whether we hold the key's lock. */
+			if (rec->locked && !last_locked)
+			{
+				last_locked = true;
+				c->nkeys--;
+			}
+			continue;
+		}
+		last = rec;
+		last_locked = rec->locked;
+		c->nrecords++;
+		paimon_batch_add(c->batch, rec->bucket, rec->kind, bufrecord_key(rec), rec->keylen, bufrecord_payload(rec), rec->len);
+		if (!rec->locked)
+		{
+			c->keys[c->nkeys].hash = paimon_key_hash(bufrecord_key(rec), rec->keylen);
+			c->keys[c->nkeys].bucket = rec->bucket;
+			c->keys[c->nkeys].kind = rec->kind;
+			c->nkeys++;
+		}
+	}
+}
+
+static LockTupleMode
+mode_of_kind(uint8 kind)
+{
+	return kind == PAIMON_KIND_REMOVE || kind == PAIMON_KIND_DELETE ? LockTupleExclusive : LockTupleNoKeyExclusive;
+}
+
+/* Is one of the batch's keys locked by somebody else?  Called under the append lock. */
+static bool
+find_blocker(Commit *c, TransactionId *blocker)
+{
+	PaimonShared *shared = c->wb->table->shared;
+
+	if (paimon_keylock_none(shared))
+		return false;
+	for (uint64 i = 0; i < c->nkeys; i++)
+	{
+		if (paimon_keylock_check(shared, c->keys[i].bucket, c->keys[i].hash, mode_of_kind(c->keys[i].kind), blocker) != PAIMON_KEYLOCK_OK)
+			return true;
+	}
+	return false;
+}
+
+/* A prepared transaction holds exclusive locks on all that it wrote: the flush relies on it (H1). */
+static void
+lock_batch_keys(Commit *c)
+{
+	PaimonShared *shared = c->wb->table->shared;
+	TransactionId blocker;
+
+	for (uint64 i = 0; i < c->nkeys; i++)
+	{
+		while (paimon_keylock_try(shared, c->keys[i].bucket, c->keys[i].hash, LockTupleExclusive, &blocker) != PAIMON_KEYLOCK_OK)
+			XactLockTableWait(blocker, NULL, NULL, XLTW_None);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+static void
+append_batch(PaimonTable *table, Relation rel, PaimonBatchBuilder *batch, uint16 flags)
+{
+	PaimonBatchHeader header = {0};
+	PaimonBytes *pieces;
+	int			npieces;
+	XLogRecPtr	lsn;
+
+	paimon_batch_finish(batch, &header, &pieces, &npieces);
+	header.flags = flags;
+	(void) paimon_shared_append(table->shared, rel, GetTopFullTransactionId(), &header, pieces, npieces, &lsn);
+}
+
+static void
+commit_small(Commit *c, bool prepare)
+{
+	PaimonTable *table = c->wb->table;
+	TransactionId blocker;
+
+	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
+	if (prepare)
+		lock_batch_keys(c);
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		paimon_append_lock(table->shared);
+		if (prepare || !find_blocker(c, &blocker))
+			break;
+		paimon_append_unlock(table->shared);
+		PAIMON_STOP_POINT("append-blocked");
+		XactLockTableWait(blocker, NULL, NULL, XLTW_None);
+	}
+	append_batch(table, c->rel, c->batch, prepare ? PAIMON_BATCH_PREPARED : 0);
+	paimon_append_unlock(table->shared);
+	PAIMON_STOP_POINT("append-done");
+
+	/* Readers would do it; doing it here keeps their first look short.  Not worth waiting for. */
+	(void) paimon_shared_catch_up(table->shared, c->rel, false);
+	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
+}
+
+/* A write by a callback that runs after our pre-commit: a batch of its own (H29). */
+void
+paimon_precommit_append_one(PaimonTable *table, Relation rel, int bucket, uint8 kind,
+							const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len)
+{
+	PaimonBatchBuilder *batch;
+
+	if (table->shared == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot write to temporary table \"%s\" while its transaction is being committed",
+						RelationGetRelationName(rel))));
+	batch = paimon_batch_begin(table->desc->nbuckets);
+	paimon_batch_add(batch, bucket, kind, key, keylen, payload, len);
+	paimon_append_lock(table->shared);
+	append_batch(table, rel, batch, 0);
+	paimon_append_unlock(table->shared);
+}
+
+/* ---- large commits ---- */
+
+/* Position and manifest version of a temporary table's next run: nobody else writes there, and it has no log. */
+static uint64
+temporary_number(uint64 storage_id)
+{
+	Snapshot	snapshot = paimon_catalog_latest_snapshot();
+	int			nfiles;
+	PaimonFileRow *files = paimon_catalog_files(storage_id, snapshot, &nfiles);
+	uint64		number = 0;
+
+	for (int i = 0; i < nfiles; i++)
+		number = Max(number, files[i].max_position + 1);
+	UnregisterSnapshot(snapshot);
+	return number;
+}
+
+/*
+ * Takes the number of a large commit: the position of an empty batch of its own in the log, so that no two have the same and a flush
+ * stops there while we are running.
+ */
+static uint64
+take_number(Commit *c)
+{
+	PaimonTable *table = c->wb->table;
+	MemoryContext old;
+	uint64		number;
+
+	if (table->shared == NULL)
+		return temporary_number(table->storage_id);
+
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	bulks = lappend(bulks, table->shared);
+	MemoryContextSwitchTo(old);
+	paimon_append_lock(table->shared);
+	number = paimon_bulk_enter(table->shared, GetTopTransactionId());
+	append_batch(table, c->rel, paimon_batch_begin(table->desc->nbuckets), 0);
+	paimon_append_unlock(table->shared);
+	return number;
+}
+
+/* Registers the runs; the caller holds the publish lock. */
+static void
+register_runs(Commit *c)
+{
+	PaimonTable *table = c->wb->table;
+	uint64		number = take_number(c);
+	Snapshot	snapshot;
+	PaimonLogRow log;
+	ListCell   *lc;
+
+	PAIMON_STOP_POINT("bulk-numbered");
+	foreach(lc, c->wb->spills)
+	{
+		SpillRun   *run = lfirst(lc);
+
+		for (int i = 0; i < run->nfiles; i++)
+		{
+			PaimonFileRow *file = &run->files[i];
+
+			file->min_position = file->max_position = number;
+			file->ordinal = run->seq;
+			file->source = PAIMON_SOURCE_BULK;
+			paimon_catalog_file_insert(file);
+		}
+	}
+	snapshot = paimon_catalog_latest_snapshot();
+	if (!paimon_catalog_log_get(table->storage_id, snapshot, &log))
+		log.storage_id = table->storage_id;
+	UnregisterSnapshot(snapshot);
+	log.version++;
+	paimon_catalog_log_put(&log);
+	if (table->shared != NULL)
+		paimon_shared_announce(table->shared, log.version);
+	PAIMON_STOP_POINT("bulk-registered");
+}
+
+static void
+commit_large(Commit *c)
+{
+	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
+	paimon_lock_publish(c->wb->storage_id);
+	register_runs(c);
+	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
+}
+
+/* ---- all of a transaction ---- */
+
+static int
+compare_commits(const void *a, const void *b)
+{
+	Oid			x = ((const Commit *) a)->wb->relid;
+	Oid			y = ((const Commit *) b)->wb->relid;
+
+	return x < y ? -1 : (x > y ? 1 : 0);
+}
+
+/* Does anything of the buffer survive the rollbacks to savepoints? */
+static bool
+has_live(WriteBuffer *wb)
+{
+	ListCell   *lc;
+
+	foreach(lc, wb->spills)
+	{
+		SpillRun   *run = lfirst(lc);
+
+		if (!paimon_ordinal_is_dead(run->min_ordinal) || !paimon_ordinal_is_dead(run->max_ordinal))
+			return true;
+	}
+	for (uint64 i = 0; i < wb->nrecords; i++)
+	{
+		if (!paimon_ordinal_is_dead(paimon_wb_record(wb, i)->ordinal))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Buffers whose storage is still the relation's own and that hold anything: opened, in OID order.  We hold a lock on each of these relations,
+ * since a row of it that lives was written by a (sub)transaction that kept its lock.
+ */
+static Commit *
+collect(int *n)
+{
+	Commit	   *commits = palloc0(sizeof(Commit) * list_length(paimon_bufxact.buffers));
+	ListCell   *lc;
+
+	*n = 0;
+	foreach(lc, paimon_bufxact.buffers)
+	{
+		WriteBuffer *wb = lfirst(lc);
+		Relation	rel;
+
+		if (!has_live(wb))
+			continue;
+		rel = RelationIdGetRelation(wb->relid);
+		if (rel == NULL)
+			continue;			/* dropped in this transaction */
+		if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind) || paimon_storage_id(rel) != wb->storage_id)
+		{
+			RelationClose(rel); /* truncated or rewritten in this transaction (H21) */
+			continue;
+		}
+		wb->table = paimon_table_get(rel, true);
+		commits[*n].wb = wb;
+		commits[*n].rel = rel;
+		(*n)++;
+	}
+	qsort(commits, *n, sizeof(Commit), compare_commits);
+	return commits;
+}
+
+static void
+refuse_prepare(Commit *c)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot PREPARE a transaction that has written run files of table \"%s\"", RelationGetRelationName(c->rel)),
+			 errdetail("The transaction has written more than the write buffer of %lld bytes holds.",
+					   (long long) c->wb->table->options.write_buffer_size),
+			 errhint("Commit it in one phase, or raise the option \"write-buffer-size\" of the table.")));
+}
+
+/* Small or large?  Prepares what is to be appended, or writes what is still in memory. */
+static void
+classify(Commit *c, bool prepare)
+{
+	PaimonTable *table = c->wb->table;
+	uint64		limit = (uint64) table->options.write_buffer_size / 16;
+	ListCell   *lc;
+
+	if (c->wb->spills == NIL && table->shared != NULL)
+	{
+		SortedView *view = paimon_wb_sorted(c->wb);
+
+		if (prepare)
+			limit = PAIMON_BATCH_MAX / 2;
+		if (live_size(view, limit) <= limit)
+		{
+			build_batch(c, view);
+			return;
+		}
+	}
+	if (prepare)
+		refuse_prepare(c);
+	c->large = true;
+	paimon_wb_spill(c->wb, c->rel);
+	paimon_spill_clean(c->wb, c->rel);
+	foreach(lc, c->wb->spills)
+	{
+		SpillRun   *run = lfirst(lc);
+
+		if (run->nfiles > 0 && run->upserts)
+			c->upserts = true;
+	}
+}
+
+static void
+precommit(bool prepare)
+{
+	BufferXact *x = &paimon_bufxact;
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+	MemoryContext cxt;
+	MemoryContext old;
+	Commit	   *commits;
+	int			n;
+
+	if (!x->active)
+		return;
+	cxt = AllocSetContextCreate(x->cxt, "paimon pre-commit", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	PushActiveSnapshot(GetTransactionSnapshot());
+
+	commits = collect(&n);
+	for (int i = 0; i < n; i++)
+	{
+		classify(&commits[i], prepare);
+		if (commits[i].large)
+			lsn = Max(lsn, paimon_spill_lsn(commits[i].wb));
+	}
+	if (!XLogRecPtrIsInvalid(lsn))
+	{
+		/* Not while holding the publish lock: others' commits would wait for all of it (H24). */
+		XLogFlush(lsn);
+		PAIMON_STOP_POINT("bulk-files-flushed");
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (commits[i].large && commits[i].upserts && commits[i].wb->table->shared != NULL)
+			paimon_lock_modify(commits[i].wb->storage_id, true);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (!commits[i].large && commits[i].nrecords > 0)
+			commit_small(&commits[i], prepare);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (commits[i].large)
+			commit_large(&commits[i]);
+	}
+	for (int i = 0; i < n; i++)
+		RelationClose(commits[i].rel);
+
+	PopActiveSnapshot();
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+
+	/* From here on no row is asked for by ctid any more. */
+	if (x->snapshot != NULL)
+		UnregisterSnapshotFromOwner(x->snapshot, TopTransactionResourceOwner);
+	x->snapshot = NULL;
+	x->precommitted = true;
+}
+
+/* Must not fail. */
+static void
+finish(bool commit, bool prepared)
+{
+	BufferXact *x = &paimon_bufxact;
+	ListCell   *lc;
+
+	foreach(lc, bulks)
+	{
+		PaimonShared *shared = lfirst(lc);
+
+		paimon_bulk_clear(shared);
+		if (commit)
+			paimon_shared_request_flush(shared);
+	}
+	list_free(bulks);
+	bulks = NIL;
+	paimon_keylock_end(prepared);
+	if (x->active)
+	{
+		MemoryContextDelete(x->cxt);
+		memset(x, 0, sizeof(*x));
+	}
+	paimon_table_at_end();
+}
+
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+			precommit(false);
+			break;
+		case XACT_EVENT_PRE_PREPARE:
+			precommit(true);
+			break;
+		case XACT_EVENT_COMMIT:
+			finish(true, false);
+			break;
+		case XACT_EVENT_PREPARE:
+			finish(false, true);
+			break;
+		case XACT_EVENT_ABORT:
+			finish(false, false);
+			break;
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
+			break;
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			paimon_table_at_end();
+			break;
+	}
+}
+
+static void
+subxact_callback(SubXactEvent event, SubTransactionId mySubid, SubTransactionId parentSubid, void *arg)
+{
+	BufferXact *x = &paimon_bufxact;
+
+	if (!x->active || x->nsubs == 0 || x->subs[x->nsubs - 1].subid != mySubid)
+		return;
+	if (event == SUBXACT_EVENT_COMMIT_SUB)
+	{
+		/* Its records are the parent's now; an entry of the parent starts lower already. */
+		if (parentSubid == TopSubTransactionId || (x->nsubs > 1 && x->subs[x->nsubs - 2].subid == parentSubid))
+			x->nsubs--;
+		else
+			x->subs[x->nsubs - 1].subid = parentSubid;
+	}
+	else if (event == SUBXACT_EVENT_ABORT_SUB)
+	{
+		paimon_wb_kill_from(x->subs[x->nsubs - 1].start);
+		x->nsubs--;
+	}
+}
+
+void
+paimon_buffer_init(void)
+{
+	RegisterXactCallback(xact_callback, NULL);
+	RegisterSubXactCallback(subxact_callback, NULL);
+}

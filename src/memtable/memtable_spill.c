@@ -1,0 +1,647 @@
+/*-------------------------------------------------------------------------
+ *
+ * memtable_spill.c
+ *	  Runs of a transaction: what its write buffer puts on disk before it commits, and reading that back.
+ *
+ * A spilled run is a level-0 run that has no manifest row yet; its extents belong to the transaction's xid.  Which command wrote a row, and
+ * whether ROLLBACK TO has killed it, is told by a private temporary file beside it (H6), or by the run as a whole if one command
+ * wrote all of it.  Records of one command are folded; those of several commands are not, since a cursor may still tell them apart: they
+ * stay adjacent, newest first, and the run is rewritten before it is registered.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+#include "memtable/buffer_internal.h"
+#include "stop.h"
+
+/* ---- the temporary file of origins ---- */
+
+static BufFile *
+origins_create(void)
+{
+	ResourceOwner old_owner = CurrentResourceOwner;
+	MemoryContext old = MemoryContextSwitchTo(paimon_bufxact.cxt);
+	BufFile    *file;
+
+	/* It must outlive the statement and the sub-transaction that spill. */
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	file = BufFileCreateTemp(false);
+	CurrentResourceOwner = old_owner;
+	MemoryContextSwitchTo(old);
+	return file;
+}
+
+static void
+origin_read(const SpillRun *run, uint64 row, SpillOrigin *origin)
+{
+	off_t		offset = (off_t) (row * sizeof(SpillOrigin));
+
+	if (run->origins == NULL)
+	{
+		origin->ordinal = run->min_ordinal;
+		origin->cid = run->min_cid;
+		origin->locked = !run->upserts;
+		return;
+	}
+	/* BufFile counts in segments of 1 GB. */
+	if (BufFileSeek(run->origins, (int) (offset >> 30), offset & ((1 << 30) - 1), SEEK_SET) != 0 ||
+		BufFileRead(run->origins, origin, sizeof(SpillOrigin)) != sizeof(SpillOrigin))
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read temporary file of a write buffer: %m")));
+}
+
+static bool
+origin_visible(const SpillOrigin *origin, CommandId cid)
+{
+	return origin->cid < cid && !paimon_ordinal_is_dead(origin->ordinal);
+}
+
+/* ---- writing ---- */
+
+static void
+run_params(const WriteBuffer *wb, Relation rel, int bucket, int32 seq, PaimonRunParams *p)
+{
+	const PaimonOptions *o = &wb->table->options;
+
+	memset(p, 0, sizeof(*p));
+	p->rel = rel;
+	p->desc = wb->table->desc;
+	p->bucket = bucket;
+	p->level = 0;
+	p->source = PAIMON_SOURCE_BULK;
+	p->xid = GetTopFullTransactionId();
+	p->target_file_size = o->target_file_size;
+	p->target_file_rows = o->target_file_row_num;
+	p->zstd_level = o->compression == PAIMON_COMPRESSION_NONE ? 0 : o->zstd_level;
+	p->ordinal = seq;
+}
+
+/* Range of commands and ordinals among the live records of entries [lo, hi). */
+static bool
+survey(const SortEntry *e, uint64 lo, uint64 hi, SpillRun *run)
+{
+	bool		any = false;
+
+	for (uint64 i = lo; i < hi; i++)
+	{
+		const BufRecord *rec = e[i].rec;
+
+		if (paimon_ordinal_is_dead(rec->ordinal))
+			continue;
+		if (!any)
+		{
+			run->min_cid = run->max_cid = rec->cid;
+			run->min_ordinal = run->max_ordinal = rec->ordinal;
+			any = true;
+		}
+		run->min_cid = Min(run->min_cid, rec->cid);
+		run->max_cid = Max(run->max_cid, rec->cid);
+		run->min_ordinal = Min(run->min_ordinal, rec->ordinal);
+		run->max_ordinal = Max(run->max_ordinal, rec->ordinal);
+		if (!rec->locked)
+			run->upserts = true;
+	}
+	return any;
+}
+
+/* Writes entries [lo, hi), all of one bucket, as a run. */
+static SpillRun *
+spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint64 hi)
+{
+	SpillRun	survey_result = {0};
+	SpillRun   *run;
+	PaimonRunParams params;
+	PaimonRunWriter *writer;
+	const BufRecord *last = NULL;
+	MemoryContext old;
+
+	if (!survey(e, lo, hi, &survey_result))
+		return NULL;
+	old = MemoryContextSwitchTo(paimon_bufxact.cxt);
+	run = palloc(sizeof(SpillRun));
+	*run = survey_result;
+	run->bucket = e[lo].rec->bucket;
+	run->seq = paimon_bufxact.next_spill++;
+	if (run->min_cid != run->max_cid)
+		run->origins = origins_create();
+	if (wb->row_triggers)
+		run->row_of_ordinal = MemoryContextAllocExtended(paimon_bufxact.cxt,
+														 sizeof(uint32) * (run->max_ordinal - run->min_ordinal + 1),
+														 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	run_params(wb, rel, run->bucket, run->seq, &params);
+	writer = paimon_run_begin(&params);
+	for (uint64 i = lo; i < hi; i++)
+	{
+		const BufRecord *rec = e[i].rec;
+		bool		same = last != NULL && last->keylen == rec->keylen &&
+			memcmp(bufrecord_key(last), bufrecord_key(rec), rec->keylen) == 0;
+
+		if (paimon_ordinal_is_dead(rec->ordinal) || (same && last->cid == rec->cid))
+			continue;
+		if (same)
+			run->repeats = true;
+		last = rec;
+		if (run->origins != NULL)
+		{
+			SpillOrigin origin = {.ordinal = rec->ordinal, .cid = rec->cid, .locked = rec->locked};
+
+			BufFileWrite(run->origins, &origin, sizeof(origin));
+		}
+		if (run->row_of_ordinal != NULL)
+			run->row_of_ordinal[rec->ordinal - run->min_ordinal] = (uint32) run->rows + 1;
+		paimon_run_add(writer, bufrecord_key(rec), rec->keylen, rec->kind, bufrecord_payload(rec), rec->len);
+		run->rows++;
+		if ((run->rows & 1023) == 0)
+			CHECK_FOR_INTERRUPTS();
+	}
+	paimon_run_finish(writer, &run->files, &run->nfiles, &run->lsn);
+	MemoryContextSwitchTo(old);
+	return run;
+}
+
+/* Writes everything that the buffer holds in memory to runs, one a touched bucket, and empties it. */
+void
+paimon_wb_spill(WriteBuffer *wb, Relation rel)
+{
+	SortedView *view;
+	uint64		lo = 0;
+	List	   *fresh = NIL;
+	MemoryContext old;
+
+	if (wb->nrecords == 0)
+		return;
+	PAIMON_STOP_POINT("spill-begin");
+	view = paimon_wb_sorted(wb);
+	while (lo < view->n)
+	{
+		uint64		hi = lo;
+		uint32		bucket = view->entries[lo].rec->bucket;
+		SpillRun   *run;
+
+		while (hi < view->n && view->entries[hi].rec->bucket == bucket)
+			hi++;
+		run = spill_bucket(wb, rel, view->entries, lo, hi);
+		old = MemoryContextSwitchTo(paimon_bufxact.cxt);
+		if (run != NULL)
+			fresh = lappend(fresh, run);
+		MemoryContextSwitchTo(old);
+		lo = hi;
+		PAIMON_STOP_POINT("spill-bucket-written");
+	}
+	/* All or nothing: an error above leaves the records in memory and the runs to the orphan sweep. */
+	old = MemoryContextSwitchTo(paimon_bufxact.cxt);
+	wb->spills = list_concat(wb->spills, fresh);
+	MemoryContextSwitchTo(old);
+	paimon_wb_forget_memory(wb);
+}
+
+XLogRecPtr
+paimon_spill_lsn(const WriteBuffer *wb)
+{
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+	ListCell   *lc;
+
+	foreach(lc, wb->spills)
+		lsn = Max(lsn, ((SpillRun *) lfirst(lc))->lsn);
+	return lsn;
+}
+
+/* ---- reading ---- */
+
+static void
+cursor_leave_file(SpillCursor *c)
+{
+	if (c->group != NULL)
+		paimon_run_group_unref(c->group);
+	c->group = NULL;
+	if (c->file != NULL)
+		paimon_run_close(c->file);
+	c->file = NULL;
+	c->fileno = -1;
+}
+
+static void
+cursor_open_group(SpillCursor *c, uint32 group_no)
+{
+	if (c->group != NULL)
+		paimon_run_group_unref(c->group);
+	c->group = NULL;
+	c->group = paimon_run_group(c->file, group_no);
+	c->group_no = group_no;
+	c->group_first_row = c->file_first_row + paimon_run_group_first_row(c->file, group_no);
+}
+
+static void
+cursor_open_file(SpillCursor *c, int fileno)
+{
+	if (c->fileno == fileno)
+		return;
+	cursor_leave_file(c);
+	c->file = paimon_run_open(c->rel, c->desc, &c->run->files[fileno]);
+	c->fileno = fileno;
+	c->file_first_row = 0;
+	for (int i = 0; i < fileno; i++)
+		c->file_first_row += c->run->files[i].row_count;
+}
+
+/* One row further in storage order (step 1) or back (-1); false at the end of the run. */
+static bool
+cursor_step(SpillCursor *c, int step)
+{
+	if (step > 0)
+	{
+		if (c->row + 1 < paimon_run_group_nrows(c->group))
+			c->row++;
+		else if (c->group_no + 1 < paimon_run_ngroups(c->file))
+		{
+			cursor_open_group(c, c->group_no + 1);
+			c->row = 0;
+		}
+		else if (c->fileno + 1 < c->run->nfiles)
+		{
+			cursor_open_file(c, c->fileno + 1);
+			cursor_open_group(c, 0);
+			c->row = 0;
+		}
+		else
+			return false;
+		return true;
+	}
+	if (c->row > 0)
+		c->row--;
+	else
+	{
+		if (c->group_no > 0)
+			cursor_open_group(c, c->group_no - 1);
+		else if (c->fileno > 0)
+		{
+			cursor_open_file(c, c->fileno - 1);
+			cursor_open_group(c, paimon_run_ngroups(c->file) - 1);
+		}
+		else
+			return false;
+		c->row = paimon_run_group_nrows(c->group) - 1;
+	}
+	return true;
+}
+
+static PaimonBytes
+cursor_raw_key(SpillCursor *c)
+{
+	return paimon_run_group_key(c->group, c->row);
+}
+
+static bool
+cursor_visible(SpillCursor *c)
+{
+	origin_read(c->run, c->group_first_row + c->row, &c->origin);
+	return origin_visible(&c->origin, c->cid);
+}
+
+static int
+cursor_compare(SpillCursor *c, const uint8 *key, uint32 len)
+{
+	PaimonBytes k = cursor_raw_key(c);
+
+	return paimon_bytes_cmp(k.data, k.len, key, len);
+}
+
+/*
+ * First row in storage order with key >= the given one; false if there is none.  Repeats may straddle groups and files: step back to the
+ * first of them.
+ */
+static bool
+cursor_lower_bound(SpillCursor *c, const uint8 *key, uint32 len)
+{
+	int			fileno = 0;
+	bool		equal;
+
+	for (; fileno < c->run->nfiles; fileno++)
+	{
+		const PaimonBytes *max;
+
+		cursor_open_file(c, fileno);
+		max = paimon_run_max_key(c->file);
+		if (paimon_bytes_cmp(max->data, max->len, key, len) >= 0)
+			break;
+	}
+	if (fileno == c->run->nfiles)
+		return false;
+	cursor_open_group(c, paimon_run_find_group(c->file, key, len));
+	c->row = paimon_run_group_seek(c->group, key, len, &equal);
+	if (c->row >= paimon_run_group_nrows(c->group))
+	{
+		c->row = paimon_run_group_nrows(c->group) - 1;
+		return cursor_step(c, 1);
+	}
+	while (c->row == 0 && cursor_compare(c, key, len) == 0)
+	{
+		if (!cursor_step(c, -1))
+			break;
+		if (cursor_compare(c, key, len) != 0)
+			return cursor_step(c, 1);
+		c->row = paimon_run_group_seek(c->group, key, len, &equal);
+	}
+	return true;
+}
+
+void
+paimon_spillcursor_begin(SpillCursor *c, const SpillRun *run, PaimonTable *table, Relation rel, CommandId cid, bool forward)
+{
+	memset(c, 0, sizeof(*c));
+	c->run = run;
+	c->rel = rel;
+	c->desc = table->desc;
+	c->cid = cid;
+	c->forward = forward;
+	c->fileno = -1;
+	initStringInfo(&c->payload);
+	initStringInfo(&c->key);
+}
+
+static void
+cursor_keep_key(SpillCursor *c)
+{
+	PaimonBytes k = cursor_raw_key(c);
+
+	resetStringInfo(&c->key);
+	appendBinaryStringInfo(&c->key, (const char *) k.data, k.len);
+}
+
+/* From the present row on forwards: the first visible one. */
+static bool
+settle_forward(SpillCursor *c)
+{
+	while (!cursor_visible(c))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!cursor_step(c, 1))
+			return false;
+	}
+	cursor_keep_key(c);
+	return true;
+}
+
+/*
+ * From the present row on backwards: the newest visible row of the first key that has one.  Rows of a key are newest first, so all
+ * of them must be looked at.
+ */
+static bool
+settle_backward(SpillCursor *c)
+{
+	for (;;)
+	{
+		bool		found = false;
+		bool		more = true;
+		uint32		steps = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		cursor_keep_key(c);
+		do
+		{
+			if (cursor_visible(c))
+			{
+				found = true;
+				steps = 0;
+			}
+			more = cursor_step(c, -1);
+			steps++;
+		} while (more && cursor_compare(c, (const uint8 *) c->key.data, c->key.len) == 0);
+		if (!more)
+			steps--;			/* did not move the last time */
+		if (found)
+		{
+			while (steps-- > 0)
+				(void) cursor_step(c, 1);
+			return cursor_visible(c);
+		}
+		if (!more)
+			return false;
+	}
+}
+
+bool
+paimon_spillcursor_seek(SpillCursor *c, const uint8 *key, uint32 len)
+{
+	if (c->run->nfiles == 0)
+		return false;
+	if (c->forward)
+	{
+		if (key == NULL)
+		{
+			cursor_open_file(c, 0);
+			cursor_open_group(c, 0);
+			c->row = 0;
+		}
+		else if (!cursor_lower_bound(c, key, len))
+			return false;
+		return settle_forward(c);
+	}
+
+	if (key != NULL && cursor_lower_bound(c, key, len))
+	{
+		/* to the last row with key <= the given one */
+		while (cursor_compare(c, key, len) == 0)
+		{
+			if (!cursor_step(c, 1))
+				return settle_backward(c);
+		}
+		if (!cursor_step(c, -1))
+			return false;
+		return settle_backward(c);
+	}
+	cursor_open_file(c, c->run->nfiles - 1);
+	cursor_open_group(c, paimon_run_ngroups(c->file) - 1);
+	c->row = paimon_run_group_nrows(c->group) - 1;
+	return settle_backward(c);
+}
+
+/* To the newest visible row of the next key. */
+bool
+paimon_spillcursor_next(SpillCursor *c)
+{
+	int			step = c->forward ? 1 : -1;
+
+	if (c->group == NULL)
+		return false;
+	do
+	{
+		if (!cursor_step(c, step))
+			return false;
+	} while ((c->run->repeats || !c->forward) && cursor_compare(c, (const uint8 *) c->key.data, c->key.len) == 0);
+	return c->forward ? settle_forward(c) : settle_backward(c);
+}
+
+PaimonBytes
+paimon_spillcursor_key(SpillCursor *c)
+{
+	return cursor_raw_key(c);
+}
+
+/* The present row as a record; valid until the cursor is asked for another. */
+void
+paimon_spillcursor_record(SpillCursor *c, PaimonBufferRecord *rec)
+{
+	resetStringInfo(&c->payload);
+	paimon_run_group_payload(c->group, c->row, &c->payload);
+	rec->key.data = (const uint8 *) c->key.data;
+	rec->key.len = c->key.len;
+	rec->kind = paimon_run_group_kind(c->group, c->row);
+	rec->payload.data = (const uint8 *) c->payload.data;
+	rec->payload.len = c->payload.len;
+	ItemPointerSet(&rec->tid, paimon_run_group_block(c->group), (OffsetNumber) (c->row + 1));
+}
+
+void
+paimon_spillcursor_end(SpillCursor *c)
+{
+	cursor_leave_file(c);
+	pfree(c->payload.data);
+	pfree(c->key.data);
+}
+
+/* ---- single rows ---- */
+
+/* A copy of the cursor's record in CurrentMemoryContext, after which the cursor may go. */
+static void
+copy_record(SpillCursor *c, PaimonBufferRecord *rec)
+{
+	paimon_spillcursor_record(c, rec);
+	rec->key.data = memcpy(palloc(Max(rec->key.len, 1)), rec->key.data, rec->key.len);
+	rec->payload.data = memcpy(palloc(Max(rec->payload.len, 1)), rec->payload.data, rec->payload.len);
+}
+
+bool
+paimon_spill_get(const SpillRun *run, PaimonTable *table, Relation rel, CommandId cid, const uint8 *key, uint32 len,
+				 PaimonBufferRecord *rec, SpillOrigin *origin)
+{
+	SpillCursor c;
+	bool		found = false;
+
+	paimon_spillcursor_begin(&c, run, table, rel, cid, true);
+	for (int i = 0; i < run->nfiles && !found; i++)
+	{
+		cursor_open_file(&c, i);
+		if (!paimon_run_may_contain(c.file, key, len))
+			continue;
+		found = paimon_spillcursor_seek(&c, key, len) && cursor_compare(&c, key, len) == 0;
+		break;
+	}
+	if (found)
+	{
+		copy_record(&c, rec);
+		*origin = c.origin;
+	}
+	paimon_spillcursor_end(&c);
+	return found;
+}
+
+bool
+paimon_spill_fetch_row(const SpillRun *run, PaimonTable *table, Relation rel, uint64 rowno, PaimonBufferRecord *rec)
+{
+	SpillCursor c;
+	uint32		lo = 0;
+	uint32		hi;
+	int			fileno = 0;
+
+	paimon_spillcursor_begin(&c, run, table, rel, InvalidCommandId, true);
+	while (fileno < run->nfiles && rowno >= (uint64) run->files[fileno].row_count)
+		rowno -= run->files[fileno++].row_count;
+	if (fileno == run->nfiles)
+		return false;
+	cursor_open_file(&c, fileno);
+	hi = paimon_run_ngroups(c.file);
+	while (hi - lo > 1)
+	{
+		uint32		mid = (lo + hi) / 2;
+
+		if (paimon_run_group_first_row(c.file, mid) <= rowno)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	cursor_open_group(&c, lo);
+	c.row = (uint32) (rowno - paimon_run_group_first_row(c.file, lo));
+	cursor_keep_key(&c);
+	copy_record(&c, rec);
+	paimon_spillcursor_end(&c);
+	return true;
+}
+
+/* ---- before registration ---- */
+
+/* Rows of the run that are alive now and the newest of their key, as a new run without repeats; the old files become orphans. */
+static void
+rewrite_run(WriteBuffer *wb, Relation rel, SpillRun *run)
+{
+	SpillCursor c;
+	PaimonBufferRecord rec;
+	PaimonRunParams params;
+	PaimonRunWriter *writer;
+	PaimonFileRow *files;
+	int			nfiles;
+	XLogRecPtr	lsn;
+	uint64		rows = 0;
+
+	run_params(wb, rel, run->bucket, run->seq, &params);
+	writer = paimon_run_begin(&params);
+	paimon_spillcursor_begin(&c, run, wb->table, rel, InvalidCommandId, true);
+	if (paimon_spillcursor_seek(&c, NULL, 0))
+	{
+		do
+		{
+			CHECK_FOR_INTERRUPTS();
+			paimon_spillcursor_record(&c, &rec);
+			paimon_run_add(writer, rec.key.data, rec.key.len, rec.kind, rec.payload.data, rec.payload.len);
+			rows++;
+		} while (paimon_spillcursor_next(&c));
+	}
+	paimon_spillcursor_end(&c);
+	paimon_run_finish(writer, &files, &nfiles, &lsn);
+	run->files = files;
+	run->nfiles = nfiles;
+	run->rows = rows;
+	run->lsn = lsn;
+	run->repeats = false;
+}
+
+static bool
+touches_dead(const SpillRun *run)
+{
+	for (int i = 0; i < paimon_bufxact.ndead; i++)
+	{
+		if (paimon_bufxact.dead[i].start <= run->max_ordinal && paimon_bufxact.dead[i].end > run->min_ordinal)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Makes the spilled runs fit to be registered: in pre-commit, when no command can look any more.  Frees the temporary files.
+ */
+void
+paimon_spill_clean(WriteBuffer *wb, Relation rel)
+{
+	MemoryContext old = MemoryContextSwitchTo(paimon_bufxact.cxt);
+	ListCell   *lc;
+
+	foreach(lc, wb->spills)
+	{
+		SpillRun   *run = lfirst(lc);
+
+		if (run->repeats || touches_dead(run))
+			rewrite_run(wb, rel, run);
+		if (run->origins != NULL)
+			BufFileClose(run->origins);
+		run->origins = NULL;
+		PAIMON_STOP_POINT("spill-cleaned");
+	}
+	MemoryContextSwitchTo(old);
+}

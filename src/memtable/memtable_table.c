@@ -1,0 +1,191 @@
+/*-------------------------------------------------------------------------
+ *
+ * memtable_table.c
+ *	  A backend's handles of storages: built on first use, rebuilt after invalidations.
+ *
+ * Handles are found by the relation's locator, so that TRUNCATE, a rewrite and their rollback find the right one
+ * without any bookkeeping.  How the rows are keyed comes from the manifest (paimon.storage), which is transactional; how many
+ * buckets there are comes from the table's options, which cannot change while the storage holds rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+
+#include "memtable/table.h"
+
+typedef struct TableEntry
+{
+	PaimonLocator locator;		/* hash key */
+	PaimonTable *table;
+} TableEntry;
+
+static HTAB *tables = NULL;
+
+/* Contexts of replaced handles: somebody up the stack may still use them. */
+static List *retired = NIL;
+
+static void
+relcache_callback(Datum arg, Oid relid)
+{
+	HASH_SEQ_STATUS seq;
+	TableEntry *entry;
+
+	if (tables == NULL)
+		return;
+	hash_seq_init(&seq, tables);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		if (entry->table != NULL && (relid == InvalidOid || entry->table->relid == relid))
+			entry->table->valid = false;
+	}
+}
+
+void
+paimon_table_init(void)
+{
+	/* Registered in the postmaster, inherited by every backend. */
+	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
+}
+
+static void
+retire(PaimonTable *table)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+	if (table->shared != NULL)
+		paimon_shared_unpin(table->shared);
+	retired = lappend(retired, table->cxt);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Frees replaced handles at the end of the top transaction.  Handles of relations that are gone stay until their relation's
+ * invalidation has marked them and this sweep finds them.
+ */
+void
+paimon_table_at_end(void)
+{
+	HASH_SEQ_STATUS seq;
+	TableEntry *entry;
+	ListCell   *lc;
+
+	if (tables != NULL)
+	{
+		hash_seq_init(&seq, tables);
+		while ((entry = hash_seq_search(&seq)) != NULL)
+		{
+			if (entry->table == NULL || !entry->table->valid)
+			{
+				if (entry->table != NULL)
+					retire(entry->table);
+				hash_search(tables, &entry->locator, HASH_REMOVE, NULL);
+			}
+		}
+	}
+	foreach(lc, retired)
+		MemoryContextDelete((MemoryContext) lfirst(lc));
+	list_free(retired);
+	retired = NIL;
+}
+
+/* How the storage is keyed; a storage without a row of its own is an append storage. */
+static void
+storage_row(Relation rel, uint64 storage_id, const PaimonOptions *options, PaimonStorageRow *row)
+{
+	Oid			reborn = InvalidOid;
+
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED &&
+		(storage_id == 0 || paimon_storage_is_reborn(rel)))
+		reborn = RelationGetRelid(rel);
+	if (!paimon_catalog_storage_get(storage_id, reborn, row))
+	{
+		memset(row, 0, sizeof(*row));
+		row->relid = RelationGetRelid(rel);
+		row->encoding = PAIMON_ENCODING_VERSION;
+	}
+	row->storage_id = storage_id;
+
+	row->nbuckets = row->nkeys == 0 ? 1 : options->bucket;
+	row->nbucketkeys = 0;
+	if (row->nbuckets > 1)
+	{
+		if (options->nbucketkey > 0)
+		{
+			row->nbucketkeys = options->nbucketkey;
+			memcpy(row->bucketkeys, options->bucketkey, sizeof(AttrNumber) * options->nbucketkey);
+		}
+		else
+		{
+			row->nbucketkeys = row->nkeys;
+			memcpy(row->bucketkeys, row->keys, sizeof(AttrNumber) * row->nkeys);
+		}
+	}
+}
+
+static PaimonTable *
+build(Relation rel, uint64 storage_id)
+{
+	MemoryContext cxt = AllocSetContextCreate(CacheMemoryContext, "paimon table", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	PaimonTable *table = palloc0(sizeof(PaimonTable));
+	PaimonStorageRow row;
+
+	table->cxt = cxt;
+	PG_TRY();
+	{
+		table->locator = paimon_rel_locator(rel);
+		table->relid = RelationGetRelid(rel);
+		table->storage_id = storage_id;
+		table->istemp = RelationUsesLocalBuffers(rel);
+		table->options = *paimon_options_get(rel);
+		storage_row(rel, storage_id, &table->options, &row);
+		table->desc = paimon_rowdesc_build(rel, &row);
+		if (storage_id != 0 && !table->istemp)
+			table->shared = paimon_shared_attach(rel, storage_id, row.nbuckets);
+		table->valid = true;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(old);
+		MemoryContextDelete(cxt);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old);
+	return table;
+}
+
+PaimonTable *
+paimon_table_get(Relation rel, bool for_write)
+{
+	PaimonLocator locator = paimon_rel_locator(rel);
+	TableEntry *entry;
+	bool		found;
+	PaimonTable *table;
+
+	if (tables == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(PaimonLocator), .entrysize = sizeof(TableEntry), .hcxt = CacheMemoryContext};
+
+		tables = hash_create("paimon tables", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+
+	entry = hash_search(tables, &locator, HASH_FIND, NULL);
+	if (entry != NULL && entry->table != NULL && entry->table->valid &&
+		entry->table->relid == RelationGetRelid(rel) && (entry->table->storage_id != 0 || !for_write))
+		return entry->table;
+
+	/* An unlogged storage may have been reborn with another id since: read it anew whenever the handle is built. */
+	table = build(rel, for_write ? paimon_storage_assign_id(rel) : paimon_storage_id(rel));
+
+	entry = hash_search(tables, &locator, HASH_ENTER, &found);
+	if (found && entry->table != NULL)
+		retire(entry->table);
+	entry->table = table;
+	return table;
+}
