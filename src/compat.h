@@ -123,13 +123,15 @@ paimon_xlog_register_buf_data(uint8 block_id, const void *data, uint32 len)
 #endif
 }
 
-/* Numbers of backends: BackendId (from 1) until 16, ProcNumber (from 0) since 17. */
+/* Numbers of backends: BackendId (from 1) until 16, ProcNumber (from 0) since 17; LockHeldByMe then asks "or stronger?". */
 #if PG_VERSION_NUM < 170000
 #include "storage/backendid.h"
 #define paimon_my_proc_number() (MyProc->pgprocno)
+#define paimon_lock_held_by_me(tag, mode) LockHeldByMe(tag, mode)
 #else
 #include "storage/procnumber.h"
 #define paimon_my_proc_number() (MyProcNumber)
+#define paimon_lock_held_by_me(tag, mode) LockHeldByMe(tag, mode, false)
 #endif
 
 /* Extends a relation by one block and returns it pinned and exclusively locked. */
@@ -192,6 +194,13 @@ paimon_resolve_recovery_conflict(FullTransactionId horizon, PaimonLocator locato
 #endif
 }
 
+/* A block in private memory that goes to smgr directly. */
+#if PG_VERSION_NUM < 160000
+typedef PGAlignedBlock PaimonIoBlock;
+#else
+typedef PGIOAlignedBlock PaimonIoBlock;
+#endif
+
 /*
  * Extends the main fork's file by n blocks of zeros behind its present end `from`, past the buffer manager.  The caller
  * keeps everybody else from extending it.
@@ -213,6 +222,26 @@ paimon_zero_extend(SMgrRelation srel, BlockNumber from, BlockNumber n)
 		from += part;
 		n -= part;
 	}
+#endif
+}
+
+/*
+ * Does text in this collation sort by its bytes?  Reads the system catalog.  Until 17 the
+ * prototype is written out here, since utils/pg_locale.h needs ICU's headers.
+ */
+#if PG_VERSION_NUM < 180000
+extern bool lc_collate_is_c(Oid collation);
+#else
+#include "utils/pg_locale.h"
+#endif
+
+static inline bool
+paimon_collation_is_c(Oid collation)
+{
+#if PG_VERSION_NUM < 180000
+	return lc_collate_is_c(collation);
+#else
+	return OidIsValid(collation) && pg_newlocale_from_collation(collation)->collate_is_c;
 #endif
 }
 

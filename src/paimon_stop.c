@@ -311,7 +311,7 @@ drop_session_lock(StopEntry *e)
 	LOCKTAG		tag;
 
 	set_locktag(&tag, e);
-	while (LockHeldByMe(&tag, ExclusiveLock))
+	while (paimon_lock_held_by_me(&tag, ExclusiveLock))
 	{
 		if (!LockRelease(&tag, ExclusiveLock, true))
 			break;
@@ -350,7 +350,7 @@ paimon_stop_arm(PG_FUNCTION_ARGS)
 		LOCKTAG		tag;
 
 		set_locktag(&tag, e);
-		if (!LockHeldByMe(&tag, ExclusiveLock))
+		if (!paimon_lock_held_by_me(&tag, ExclusiveLock))
 			(void) LockAcquire(&tag, ExclusiveLock, true, false);
 	}
 

@@ -30,6 +30,7 @@ gcc	command -v gcc
 make	command -v make
 libc6-dev	[ -f /usr/include/stdio.h ]
 libzstd-dev	[ -f /usr/include/zstd.h ]
+libicu-dev	[ -f /usr/include/unicode/ucol.h ]
 binutils	command -v nm
 perl	command -v prove
 libipc-run-perl	perl -MIPC::Run -e 1
