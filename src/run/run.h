@@ -58,11 +58,17 @@ extern void paimon_run_release_guards(const PaimonFileRow *files, int nfiles);
 typedef struct PaimonRunFile PaimonRunFile;	/* an open file: footer decoded; cached per backend, never stale (file numbers are not reused) */
 typedef struct PaimonRunGroup PaimonRunGroup;	/* an open group, reference counted */
 
-/* Opens (or finds in the backend's cache) a file.  Reference counted: paimon_run_close; references left on error are dropped at transaction end. */
+/*
+ * Opens (or finds in the backend's cache) a file.  Reference counted: paimon_run_close.  Whoever holds references over code that may throw gives them
+ * back in a reset callback of its memory context (as readers and slots do); a lost reference keeps one footer in memory, no more.
+ * `desc` must stay allocated as long as groups of the file are read (it does till the end of the transaction).
+ */
 extern PaimonRunFile *paimon_run_open(Relation rel, const PaimonRowDesc *desc, const PaimonFileRow *row);
 extern void paimon_run_close(PaimonRunFile *file);
 
 extern uint32 paimon_run_ngroups(const PaimonRunFile *file);
+extern uint32 paimon_run_group_rows(const PaimonRunFile *file, uint32 group_no);
+extern const PaimonBytes *paimon_run_group_first_key(const PaimonRunFile *file, uint32 group_no);
 /* Number of rows in the groups before this one. */
 extern uint64 paimon_run_group_first_row(const PaimonRunFile *file, uint32 group_no);
 extern const PaimonBytes *paimon_run_min_key(const PaimonRunFile *file);
@@ -78,6 +84,8 @@ extern uint32 paimon_run_find_group(PaimonRunFile *file, const uint8 *key, uint3
 
 /* Opens a group lazily; the caller owns a reference. */
 extern PaimonRunGroup *paimon_run_group(PaimonRunFile *file, uint32 group_no);
+/* Starts reading a group's pages ahead. */
+extern void paimon_run_prefetch(PaimonRunFile *file, uint32 group_no);
 extern void paimon_run_group_ref(PaimonRunGroup *g);
 extern void paimon_run_group_unref(PaimonRunGroup *g);
 
@@ -93,14 +101,18 @@ extern uint32 paimon_run_group_seek(PaimonRunGroup *g, const uint8 *key, uint32 
 
 /*
  * Value of attribute index c of a row: from the column, from the key, or the missing value of a column added later.  whole: the row is one of many
- * of this group that will be read (decode the column); else decode just this value.  By-reference results live as long as the group.
+ * of this group that will be read (decode the column); else decode just this value.  By-reference results live as long as the group, or, of single
+ * values that have to be made (numerics, key columns), as long as CurrentMemoryContext.
  */
 extern Datum paimon_run_group_value(PaimonRunGroup *g, uint32 row, int c, bool whole, bool *isnull);
 
 /* A row as a record payload (for flush, compaction, byte-for-byte comparison): into buf. */
 extern void paimon_run_group_payload(PaimonRunGroup *g, uint32 row, StringInfo buf);
 
-/* Resolves a ctid that lies in a file: finds the file's row with SnapshotAny.  Returns a referenced group, or NULL if the file is gone. */
+/*
+ * Resolves a ctid that lies in a file: finds the file's row with SnapshotAny.  Returns a referenced group, or NULL if the file is gone or no group
+ * begins there.  *file, too, is referenced (file may be NULL).
+ */
 extern PaimonRunGroup *paimon_run_resolve_tid(Relation rel, const PaimonRowDesc *desc, const PaimonPageSpecial *special,
 											  BlockNumber block, PaimonRunFile **file);
 

@@ -1,0 +1,463 @@
+/*-------------------------------------------------------------------------
+ *
+ * run_group.c
+ *	  Open row groups: fetched lazily from their pages, decoded column by column, kept for a while.
+ *
+ * A group owns a memory context with everything decoded from it.  Groups that nobody references stay open, least recently used ones going
+ * first, while they are fewer than GROUP_CACHE_MAX and take less than GROUP_CACHE_BYTES together: point lookups and UPDATEs that hit
+ * the same group again find it open.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+#include "run/run_file.h"
+#include "run/run_group.h"
+
+#define GROUP_CACHE_MAX		512
+#define GROUP_CACHE_BYTES	((Size) 32 * 1024 * 1024)
+#define GROUP_KEEP_BYTES	(GROUP_CACHE_BYTES / 4) /* a larger group is not kept */
+
+/* After so many values taken one by one, a group's columns are decoded whole: that bounds memory and is faster from there on. */
+#define GROUP_SINGLES(g)	((g)->nrows / 4 + 64)
+
+StaticAssertDecl(sizeof(Datum) == sizeof(uint64), "column words are Datums: 64-bit platforms only");
+
+static dlist_head group_lru = DLIST_STATIC_INIT(group_lru);
+static uint32 group_cached = 0; /* unreferenced groups, and their memory */
+static Size group_cached_bytes = 0;
+
+static void *
+group_alloc(void *arg, size_t size)
+{
+	return MemoryContextAllocExtended((MemoryContext) arg, size > 0 ? size : 1, MCXT_ALLOC_HUGE);
+}
+
+/* PaimonGroupSource: bytes of the group; those on its first page are in memory already. */
+static const uint8_t *
+group_fetch(void *arg, uint32_t off, uint32_t len)
+{
+	PaimonRunGroup *g = arg;
+	uint8	   *dest;
+
+	if ((uint64) off + len <= g->head_len)
+		return g->head + off;
+	dest = group_alloc(g->cxt, len);
+	paimon_run_file_read(g->file, g->file->footer.groups[g->group_no].page, off, len, dest);
+	return dest;
+}
+
+static void
+group_corrupt(PaimonRunGroup *g, PaimonResult result)
+{
+	if (result == PAIMON_NO_MEMORY)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	paimon_run_corrupt(g->file, g->group_no, "contents are damaged");
+}
+
+static inline void
+group_check(PaimonRunGroup *g, PaimonResult result)
+{
+	if (unlikely(result != PAIMON_OK))
+		group_corrupt(g, result);
+}
+
+/* Room for the attributes of a newer definition of the table. */
+static void
+group_set_desc(PaimonRunGroup *g, const PaimonRowDesc *desc)
+{
+	uint32		natts = desc->tupdesc->natts;
+
+	g->desc = desc;
+	if (natts <= g->natts)
+		return;
+	{
+		const Datum **values = MemoryContextAllocZero(g->cxt, natts * sizeof(Datum *));
+		const bool **nulls = MemoryContextAllocZero(g->cxt, natts * sizeof(bool *));
+
+		if (g->natts > 0)
+		{
+			memcpy(values, g->values, g->natts * sizeof(Datum *));
+			memcpy(nulls, g->nulls, g->natts * sizeof(bool *));
+		}
+		g->values = values;
+		g->nulls = nulls;
+		g->natts = natts;
+	}
+}
+
+static PaimonRunGroup *
+group_open(PaimonRunFile *file, uint32 group_no)
+{
+	const PaimonRunGroupEntry *entry = &file->footer.groups[group_no];
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon row group", ALLOCSET_DEFAULT_SIZES);
+	PaimonRunGroup *g = MemoryContextAllocZero(cxt, sizeof(PaimonRunGroup));
+	PaimonAllocator alloc = {group_alloc, cxt};
+	PaimonGroupSource src;
+	PaimonGroupId id;
+	uint32		ncolumns;
+
+	g->cxt = cxt;
+	g->file = file;
+	g->group_no = group_no;
+	g->block = paimon_file_block(&file->extents, entry->page);
+	g->head_len = Min(entry->len, PAIMON_PAGE_PAYLOAD);
+	g->head = MemoryContextAlloc(cxt, g->head_len);
+	paimon_run_file_read(file, entry->page, 0, g->head_len, g->head);
+	group_set_desc(g, file->desc);
+
+	src.len = entry->len;
+	src.fetch = group_fetch;
+	src.arg = g;
+	memset(&id, 0, sizeof(id));
+	id.storage_id = file->key.storage_id;
+	id.file_no = file->key.file_no;
+	id.group_no = group_no;
+	id.bucket = file->footer.bucket;
+	ncolumns = file->footer.natts;
+	if (ncolumns > (uint32) file->desc->tupdesc->natts)
+		paimon_run_corrupt(file, group_no, "it has more columns than the table");
+	group_check(g, paimon_group_open(&src, &id, file->desc->columns, ncolumns, &alloc, &g->core));
+	g->nrows = paimon_group_nrows(g->core);
+	g->ncolumns = paimon_group_ncolumns(g->core);
+	if (g->nrows != entry->nrows || g->ncolumns > ncolumns)
+		paimon_run_corrupt(file, group_no, "size disagrees with the footer");
+	group_check(g, paimon_group_kinds(g->core, &g->kinds, &g->kind));
+	return g;
+}
+
+PaimonRunGroup *
+paimon_run_group(PaimonRunFile *file, uint32 group_no)
+{
+	PaimonRunGroup *g;
+
+	Assert(group_no < file->footer.ngroups);
+	g = file->groups[group_no];
+	if (g != NULL)
+	{
+		group_set_desc(g, file->desc);
+		paimon_run_group_ref(g);
+		return g;
+	}
+	g = group_open(file, group_no);
+	MemoryContextSetParent(g->cxt, file->cxt);
+	g->refcount = 1;
+	file->groups[group_no] = g;
+	paimon_run_file_ref(file);
+	return g;
+}
+
+/* Frees an unreferenced group. */
+static void
+group_drop(PaimonRunGroup *g)
+{
+	Assert(g->refcount == 0);
+	dlist_delete(&g->lru);
+	group_cached--;
+	group_cached_bytes -= g->bytes;
+	g->file->groups[g->group_no] = NULL;
+	MemoryContextDelete(g->cxt);
+}
+
+void
+paimon_run_group_ref(PaimonRunGroup *g)
+{
+	if (g->refcount++ > 0)
+		return;
+	dlist_delete(&g->lru);
+	group_cached--;
+	group_cached_bytes -= g->bytes;
+	paimon_run_file_ref(g->file);
+}
+
+void
+paimon_run_group_unref(PaimonRunGroup *g)
+{
+	PaimonRunFile *file = g->file;
+
+	Assert(g->refcount > 0);
+	if (--g->refcount > 0)
+		return;
+	g->bytes = MemoryContextMemAllocated(g->cxt, false);
+	dlist_push_tail(&group_lru, &g->lru);
+	group_cached++;
+	group_cached_bytes += g->bytes;
+	if (g->bytes > GROUP_KEEP_BYTES)
+		group_drop(g);
+	while (group_cached > GROUP_CACHE_MAX || group_cached_bytes > GROUP_CACHE_BYTES)
+		group_drop(dlist_head_element(PaimonRunGroup, lru, &group_lru));
+
+	/* may free the file, and with it the groups that are still kept */
+	paimon_run_file_unref(file);
+}
+
+void
+paimon_run_group_forget_file(PaimonRunFile *file)
+{
+	for (uint32 i = 0; i < file->footer.ngroups; i++)
+		if (file->groups[i] != NULL)
+			group_drop(file->groups[i]);
+}
+
+uint32
+paimon_run_group_nrows(const PaimonRunGroup *g)
+{
+	return g->nrows;
+}
+
+PaimonGroup *
+paimon_run_group_core(PaimonRunGroup *g)
+{
+	return g->core;
+}
+
+BlockNumber
+paimon_run_group_block(const PaimonRunGroup *g)
+{
+	return g->block;
+}
+
+uint8
+paimon_run_group_kind(PaimonRunGroup *g, uint32 row)
+{
+	return paimon_run_group_kind_fast(g, row);
+}
+
+void
+paimon_run_group_keys(PaimonRunGroup *g, const PaimonBytes **keys, const uint64 **prefixes, uint32 *fixed_len)
+{
+	if (g->keys == NULL)
+		group_check(g, paimon_group_keys(g->core, &g->keys, (const uint64_t **) &g->prefixes, &g->fixed_len));
+	*keys = g->keys;
+	*prefixes = g->prefixes;
+	*fixed_len = g->fixed_len;
+}
+
+PaimonBytes
+paimon_run_group_key(PaimonRunGroup *g, uint32 row)
+{
+	PaimonBytes key;
+
+	if (g->keys == NULL && ++g->singles > GROUP_SINGLES(g))
+	{
+		const PaimonBytes *keys;
+		const uint64 *prefixes;
+		uint32		fixed_len;
+
+		paimon_run_group_keys(g, &keys, &prefixes, &fixed_len);
+	}
+	if (g->keys != NULL)
+		return g->keys[row];
+	group_check(g, paimon_group_key(g->core, row, &key));
+	return key;
+}
+
+uint32
+paimon_run_group_seek(PaimonRunGroup *g, const uint8 *key, uint32 len, bool *equal)
+{
+	uint32		row;
+
+	group_check(g, paimon_group_seek(g->core, key, len, &row, equal));
+	return row;
+}
+
+/* What attribute c of a group's rows is made of. */
+typedef enum GroupSource
+{
+	SOURCE_NULL,				/* dropped */
+	SOURCE_KEY,
+	SOURCE_MISSING,				/* the column is younger than the file */
+	SOURCE_COLUMN,
+	SOURCE_SCALED
+} GroupSource;
+
+static GroupSource
+group_source(const PaimonRunGroup *g, int c, int *scale)
+{
+	const PaimonRowDesc *desc = g->desc;
+	PaimonColumnDesc column;
+
+	if (c >= desc->tupdesc->natts || TupleDescAttr(desc->tupdesc, c)->attisdropped)
+		return SOURCE_NULL;
+	if (desc->in_key[c])
+		return SOURCE_KEY;
+	if ((uint32) c >= g->ncolumns)
+		return SOURCE_MISSING;
+	column = paimon_group_column_desc(g->core, c);
+	if (column.phys != PAIMON_PHYS_SCALED)
+		return SOURCE_COLUMN;
+	*scale = column.width;
+	return SOURCE_SCALED;
+}
+
+/* The same value for all rows. */
+static void
+group_load_constant(PaimonRunGroup *g, int c, Datum value, bool isnull)
+{
+	Datum	   *values = MemoryContextAlloc(g->cxt, g->nrows * sizeof(Datum));
+
+	for (uint32 i = 0; i < g->nrows; i++)
+		values[i] = value;
+	if (isnull)
+	{
+		bool	   *nulls = MemoryContextAlloc(g->cxt, g->nrows * sizeof(bool));
+
+		memset(nulls, true, g->nrows);
+		g->nulls[c] = nulls;
+	}
+	g->values[c] = values;
+}
+
+static void
+group_load_key(PaimonRunGroup *g, int c)
+{
+	const PaimonBytes *keys;
+	const uint64 *prefixes;
+	uint32		fixed_len;
+	Datum	   *values;
+
+	paimon_run_group_keys(g, &keys, &prefixes, &fixed_len);
+	values = palloc_array(Datum, g->nrows);
+	for (uint32 i = 0; i < g->nrows; i++)
+		values[i] = paimon_key_decode_column(g->desc, keys[i].data, keys[i].len, c);
+	g->values[c] = values;
+}
+
+static void
+group_load_scaled(PaimonRunGroup *g, int c, int scale)
+{
+	const uint64 *words;
+	const bool *nulls;
+	Datum	   *values;
+
+	group_check(g, paimon_group_values(g->core, c, (const uint64_t **) &words, &nulls));
+	values = palloc_array(Datum, g->nrows);
+	for (uint32 i = 0; i < g->nrows; i++)
+		values[i] = nulls != NULL && nulls[i] ? (Datum) 0 : paimon_numeric_from_scaled((int64) words[i], scale);
+	g->nulls[c] = nulls;
+	g->values[c] = values;
+}
+
+void
+paimon_run_group_load(PaimonRunGroup *g, int c)
+{
+	MemoryContext old = MemoryContextSwitchTo(g->cxt);
+	int			scale = 0;
+
+	CHECK_FOR_INTERRUPTS();
+	switch (group_source(g, c, &scale))
+	{
+		case SOURCE_NULL:
+			group_load_constant(g, c, (Datum) 0, true);
+			break;
+		case SOURCE_KEY:
+			group_load_key(g, c);
+			break;
+		case SOURCE_MISSING:
+			{
+				Datum		value;
+				bool		isnull;
+
+				paimon_row_missing(g->desc, c, &value, &isnull);
+				if (!isnull)
+				{
+					/* the descriptor may go before the group does */
+					Form_pg_attribute att = TupleDescAttr(g->desc->tupdesc, c);
+
+					value = datumCopy(value, att->attbyval, att->attlen);
+				}
+				group_load_constant(g, c, value, isnull);
+				break;
+			}
+		case SOURCE_COLUMN:
+			{
+				const uint64 *words;
+				const bool *nulls;
+
+				group_check(g, paimon_group_values(g->core, c, (const uint64_t **) &words, &nulls));
+				g->nulls[c] = nulls;
+				g->values[c] = (const Datum *) words;
+				break;
+			}
+		case SOURCE_SCALED:
+			group_load_scaled(g, c, scale);
+			break;
+	}
+	MemoryContextSwitchTo(old);
+}
+
+Datum
+paimon_run_group_value(PaimonRunGroup *g, uint32 row, int c, bool whole, bool *isnull)
+{
+	int			scale = 0;
+	uint64		word = 0;
+
+	if ((uint32) c >= g->natts)
+	{
+		*isnull = true;
+		return (Datum) 0;
+	}
+	if (g->values[c] == NULL && (whole || ++g->singles > GROUP_SINGLES(g)))
+		paimon_run_group_load(g, c);
+	if (g->values[c] != NULL)
+	{
+		*isnull = g->nulls[c] != NULL && g->nulls[c][row];
+		return g->values[c][row];
+	}
+
+	*isnull = false;
+	switch (group_source(g, c, &scale))
+	{
+		case SOURCE_NULL:
+			*isnull = true;
+			return (Datum) 0;
+		case SOURCE_KEY:
+			{
+				PaimonBytes key = paimon_run_group_key(g, row);
+
+				return paimon_key_decode_column(g->desc, key.data, key.len, c);
+			}
+		case SOURCE_MISSING:
+			{
+				Datum		value;
+
+				paimon_row_missing(g->desc, c, &value, isnull);
+				return value;
+			}
+		case SOURCE_COLUMN:
+			group_check(g, paimon_group_value(g->core, c, row, &word, isnull));
+			return *isnull ? (Datum) 0 : (Datum) word;
+		case SOURCE_SCALED:
+			group_check(g, paimon_group_value(g->core, c, row, &word, isnull));
+			return *isnull ? (Datum) 0 : paimon_numeric_from_scaled((int64) word, scale);
+	}
+	pg_unreachable();
+}
+
+void
+paimon_run_group_payload(PaimonRunGroup *g, uint32 row, StringInfo buf)
+{
+	int			natts = g->desc->tupdesc->natts;
+	Datum	   *values = palloc_array(Datum, natts);
+	bool	   *nulls = palloc_array(bool, natts);
+
+	/* whoever has the keys decoded whole (a merge) goes through all rows */
+	for (int c = 0; c < natts; c++)
+	{
+		if (g->desc->in_key[c])
+		{
+			/* not part of a payload */
+			values[c] = (Datum) 0;
+			nulls[c] = true;
+		}
+		else
+			values[c] = paimon_run_group_value(g, row, c, g->keys != NULL, &nulls[c]);
+	}
+	paimon_row_encode(g->desc, values, nulls, buf);
+	pfree(values);
+	pfree(nulls);
+}
