@@ -192,8 +192,9 @@ extern uint64 paimon_shared_announced(PaimonShared *shared);
 extern void paimon_shared_set_listener(Oid dbid, Latch *latch);
 extern void paimon_shared_request_flush(PaimonShared *shared);
 
-/* The scheduler's list: relations (ids) of this database with a flush request or at least min_bytes of unflushed log, or whose oldest unflushed record is
- * older than their deadline (set by paimon_shared_set_deadline).  palloc'd. */
+/*
+ * The scheduler's list: entries of this database that have unflushed log or a flush request; `due` says which want a flush now.  palloc'd.
+ */
 typedef struct PaimonSharedInfo
 {
 	Oid			relid;
