@@ -249,6 +249,15 @@ extern bool paimon_log_tid_to_position(Relation rel, uint64 storage_id, ItemPoin
 extern uint32 paimon_log_free_before(Relation rel, uint64 storage_id, uint64 head, const uint64 *keep, int nkeep,
 									 FullTransactionId horizon);
 
+/* Extents of the log's chain, in the order of the log.  palloc'd. */
+extern void paimon_log_extents(Relation rel, uint64 storage_id, PaimonExtentList *list);
+
+/*
+ * Frees extents that belong to the log but are not in its chain: left by a crash, or an error, between two steps of an append or of
+ * paimon_log_free_before.  Must not run beside another paimon_log_free_… of the table.  Returns how many.
+ */
+extern uint32 paimon_log_free_orphans(Relation rel, uint64 storage_id, FullTransactionId horizon);
+
 /* First position the physical log still holds. */
 extern uint64 paimon_log_first(Relation rel, uint64 storage_id);
 

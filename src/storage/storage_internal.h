@@ -150,6 +150,7 @@ extern bool paimon_chain_lookup(Relation rel, uint64 storage_id, uint64 position
 extern void paimon_chain_forget(Relation rel, uint64 storage_id);
 extern bool paimon_chain_link(Relation rel, uint64 storage_id, uint32 extent, uint64 *position, uint32 *next);
 extern uint32 paimon_batch_crc(uint64 storage_id, uint64 position, const PaimonBatchHeader *header);
+extern void paimon_log_report_missing(Relation rel, uint64 position) pg_attribute_noreturn();
 
 static inline BlockNumber
 paimon_log_block(uint32 extent, uint64 position)

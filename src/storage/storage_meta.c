@@ -66,8 +66,8 @@ fill_metapage(Page page, uint64 storage_id)
 static void
 write_first_block(SMgrRelation srel, ForkNumber fork, uint64 storage_id, bool log)
 {
-	PGAlignedBlock block;
-	PaimonLocator  locator = paimon_smgr_locator(srel);
+	PaimonIoBlock block;
+	PaimonLocator locator = paimon_smgr_locator(srel);
 
 	fill_metapage((Page) block.data, storage_id);
 	PageSetChecksumInplace((Page) block.data, PAIMON_META_BLOCK);
