@@ -33,7 +33,8 @@ typedef enum PaimonEncoding
 	PAIMON_ENC_DICT = 2,		/* packed codes and a dictionary */
 	PAIMON_ENC_UNITS = 3,		/* byte sequence in units */
 	PAIMON_ENC_KEY_WORDS = 4,	/* keys as packed big-endian numbers */
-	PAIMON_ENC_KEY_BYTES = 5	/* keys as a byte sequence */
+	PAIMON_ENC_KEY_BYTES = 5,	/* keys as a byte sequence */
+	PAIMON_ENC_FROM_KEY = 6		/* numbers that differ from KEY_WORDS by a constant */
 } PaimonEncoding;
 
 /* Number of a column in checksums and in the directory. */
@@ -197,6 +198,7 @@ typedef struct PaimonGroupContext
 	PaimonAllocator a;
 	uint32_t	id_crc;			/* checksum of the group's identity */
 	uint32_t	nrows;
+	struct PaimonGroup *group;
 } PaimonGroupContext;
 
 extern uint32_t paimon_group_id_crc(const PaimonGroupId *id);
@@ -278,6 +280,7 @@ typedef struct PaimonEncoder
 	PaimonBuf	sample;			/* a sample compressed to see whether it pays */
 	uint64_t   *words;			/* scratch, one for each row */
 	uint64_t   *words2;
+	uint64_t   *key_words;		/* the keys' numbers; NULL if they are not KEY_WORDS */
 	PaimonBytes *items;
 	PaimonBytes *dict;			/* PAIMON_DICT_MAX */
 	uint64_t   *dict_words;		/* PAIMON_DICT_MAX */
@@ -362,6 +365,7 @@ struct PaimonGroup
 	uint8_t    *kinds;			/* once decoded and not constant */
 };
 
+extern PaimonResult paimon_group_key_packed(PaimonGroup *g, const PaimonPacked **out);
 extern PaimonResult paimon_group_column(PaimonGroup *g, uint32_t number, PaimonColumn **out);
 
 #endif							/* PAIMON_CORE_COLUMN_H */

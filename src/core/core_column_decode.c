@@ -93,6 +93,23 @@ paimon_column_load_head(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *ou
 	return PAIMON_OK;
 }
 
+/* A column that follows the key: the key's packed numbers with another base. */
+static PaimonResult
+load_from_key(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *cur)
+{
+	const uint8_t *p = paimon_cursor_take(cur, 8);
+	const PaimonPacked *key;
+	PaimonResult r;
+
+	if (p == NULL || !holds_words(c) || c->entry.null_count != 0)
+		return PAIMON_CORRUPT;
+	if ((r = paimon_group_key_packed(g->group, &key)) != PAIMON_OK)
+		return r;
+	c->packed = *key;
+	c->packed.base += paimon_get_u64(p);
+	return PAIMON_OK;
+}
+
 static PaimonResult
 load_dict(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *cur)
 {
@@ -134,6 +151,9 @@ load(PaimonGroupContext *g, PaimonColumn *c)
 			break;
 		case PAIMON_ENC_PACKED:
 			r = holds_words(c) ? paimon_packed_read(&cur, c->nitems, &c->packed) : PAIMON_CORRUPT;
+			break;
+		case PAIMON_ENC_FROM_KEY:
+			r = load_from_key(g, c, &cur);
 			break;
 		case PAIMON_ENC_DICT:
 			r = load_dict(g, c, &cur);
@@ -230,12 +250,12 @@ paimon_column_values(PaimonGroupContext *g, PaimonColumn *c)
 	if (values == NULL)
 		return PAIMON_NO_MEMORY;
 	items = values + c->entry.null_count;
-	if (c->entry.encoding == PAIMON_ENC_PACKED)
-		paimon_packed_unpack(&c->packed, 0, c->nitems, items);
-	else if (c->entry.encoding == PAIMON_ENC_DICT)
+	if (c->entry.encoding == PAIMON_ENC_DICT)
 		r = decode_by_dict(g, c, items);
 	else if (c->entry.encoding == PAIMON_ENC_UNITS)
 		r = paimon_seq_words(g, &c->seq, item_form(c), item_width(c), items);
+	else if (c->entry.encoding != PAIMON_ENC_EMPTY)
+		paimon_packed_unpack(&c->packed, 0, c->nitems, items);
 	if (r == PAIMON_OK && c->entry.null_count > 0)
 		r = spread(g, c, values);
 	if (r == PAIMON_OK)
@@ -274,7 +294,7 @@ paimon_column_value(PaimonGroupContext *g, PaimonColumn *c, uint32_t row, uint64
 	if (c->entry.encoding == PAIMON_ENC_UNITS)
 		return paimon_seq_word(g, &c->seq, item_form(c), item_width(c), item, value);
 	*value = paimon_packed_get(&c->packed, item);
-	if (c->entry.encoding == PAIMON_ENC_PACKED)
+	if (c->entry.encoding != PAIMON_ENC_DICT)
 		return PAIMON_OK;
 	if (*value >= c->ndict)
 		return PAIMON_CORRUPT;

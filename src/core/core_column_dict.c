@@ -39,9 +39,17 @@ hash_bytes(const PaimonBytes *v)
 		memcpy(&w, p, 8);
 		h = hash_word(h ^ w);
 	}
-	w = 0;
-	if (n > 0)
-		memcpy(&w, p, n);
+	if (n >= 4)
+	{
+		uint32_t	a;
+		uint32_t	b;
+
+		memcpy(&a, p, 4);
+		memcpy(&b, p + n - 4, 4);
+		w = (uint64_t) a << 32 | b;
+	}
+	else
+		w = n == 0 ? 0 : (uint64_t) p[0] << 16 | (uint64_t) p[n / 2] << 8 | p[n - 1];
 	return hash_word(h ^ w);
 }
 

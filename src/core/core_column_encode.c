@@ -101,6 +101,19 @@ try_word_dict(PaimonEncoder *e, const uint64_t *v, uint32_t n, uint64_t size)
 	return true;
 }
 
+/* Is each word its row's key number plus *delta? */
+static bool
+follows_key(const PaimonEncoder *e, const uint64_t *v, uint32_t n, uint64_t *delta)
+{
+	if (e->key_words == NULL || n != e->nrows)
+		return false;
+	*delta = v[0] - e->key_words[0];
+	for (uint32_t i = 1; i < n; i++)
+		if (v[i] - e->key_words[i] != *delta)
+			return false;
+	return true;
+}
+
 /* Encodes n >= 1 words. */
 static PaimonResult
 encode_words(PaimonEncoder *e, uint32_t column, const uint64_t *v, uint32_t n, PaimonColumnEntry *entry)
@@ -109,6 +122,7 @@ encode_words(PaimonEncoder *e, uint32_t column, const uint64_t *v, uint32_t n, P
 	int64_t		min = (int64_t) v[0];
 	int64_t		max = (int64_t) v[0];
 	uint64_t	size;
+	uint64_t	delta;
 	bool		done;
 
 	for (uint32_t i = 1; i < n; i++)
@@ -120,6 +134,12 @@ encode_words(PaimonEncoder *e, uint32_t column, const uint64_t *v, uint32_t n, P
 	}
 	entry->min = min;
 	entry->max = max;
+	if (min != max && follows_key(e, v, n, &delta))
+	{
+		entry->encoding = PAIMON_ENC_FROM_KEY;
+		paimon_buf_put_u64(&e->head, delta);
+		return e->head.err;
+	}
 	paimon_pack_plan(&plan, v, n, (uint64_t) min, (uint64_t) max - (uint64_t) min);
 	size = paimon_pack_size(&plan);
 	if (plan.p.width > DENSE_WIDTH && n >= 16 && try_word_dict(e, v, n, size))

@@ -48,7 +48,9 @@ compressor(int level)
 	}
 	if (ctx != NULL && ctx_level != level)
 	{
-		if (ZSTD_isError(ZSTD_CCtx_setParameter(ctx, ZSTD_c_compressionLevel, level)))
+		/* in small units of short texts, a match of 4 or 5 bytes costs more than the literals it saves */
+		if (ZSTD_isError(ZSTD_CCtx_setParameter(ctx, ZSTD_c_compressionLevel, level)) ||
+			ZSTD_isError(ZSTD_CCtx_setParameter(ctx, ZSTD_c_minMatch, level > 0 && level <= 2 ? 6 : 0)))
 			return NULL;
 		ctx_level = level;
 	}

@@ -222,7 +222,7 @@ check_directory(const PaimonGroup *g, const PaimonColumnDesc *columns)
 			if (e.encoding != PAIMON_ENC_PACKED)
 				return PAIMON_CORRUPT;
 		}
-		else if (!desc_valid(&d) || e.encoding > PAIMON_ENC_UNITS ||
+		else if (!desc_valid(&d) || (e.encoding > PAIMON_ENC_UNITS && e.encoding != PAIMON_ENC_FROM_KEY) ||
 				 (columns != NULL && !desc_compatible(&columns[i - PAIMON_COLUMN_FIRST], d.phys, d.width)))
 			return PAIMON_CORRUPT;
 	}
@@ -249,6 +249,7 @@ paimon_group_open(const PaimonGroupSource *src, const PaimonGroupId *id, const P
 	memset(g, 0, sizeof(*g));
 	g->ctx.src = *src;
 	g->ctx.a = *a;
+	g->ctx.group = g;
 	g->ctx.id_crc = paimon_group_id_crc(id);
 	g->ctx.nrows = paimon_get_u16(h + offsetof(GroupHeader, nrows));
 	g->ncolumns = paimon_get_u16(h + offsetof(GroupHeader, ncolumns));
@@ -374,9 +375,11 @@ load_kinds(PaimonGroup *g, PaimonColumn **out)
 	PaimonCursor cur;
 	PaimonResult r = paimon_group_column(g, PAIMON_COLUMN_KIND, &c);
 
-	*out = c;
-	if (r != PAIMON_OK || c->loaded)
+	if (r != PAIMON_OK)
 		return r;
+	*out = c;
+	if (c->loaded)
+		return PAIMON_OK;
 	if ((r = paimon_column_load_head(&g->ctx, c, &cur)) != PAIMON_OK ||
 		(r = paimon_packed_read(&cur, g->ctx.nrows, &c->packed)) != PAIMON_OK)
 		return r;
@@ -389,7 +392,7 @@ load_kinds(PaimonGroup *g, PaimonColumn **out)
 PaimonResult
 paimon_group_kind(PaimonGroup *g, uint32_t row, uint8_t *kind)
 {
-	PaimonColumn *c;
+	PaimonColumn *c = NULL;
 	PaimonResult r = load_kinds(g, &c);
 	uint64_t	k;
 
@@ -404,7 +407,7 @@ paimon_group_kind(PaimonGroup *g, uint32_t row, uint8_t *kind)
 PaimonResult
 paimon_group_kinds(PaimonGroup *g, const uint8_t **kinds, uint8_t *constant)
 {
-	PaimonColumn *c;
+	PaimonColumn *c = NULL;
 	PaimonResult r = load_kinds(g, &c);
 	uint64_t   *words;
 	uint64_t	bad = 0;

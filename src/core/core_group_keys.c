@@ -101,10 +101,13 @@ paimon_column_encode_keys(PaimonEncoder *e, const PaimonBytes *keys, PaimonColum
 		PaimonPackPlan plan;
 
 		entry->encoding = PAIMON_ENC_KEY_WORDS;
+		e->key_words = paimon_core_alloc(e->a, n * sizeof(uint64_t));
+		if (e->key_words == NULL)
+			return PAIMON_NO_MEMORY;
 		for (uint32_t i = 0; i < n; i++)
-			e->words[i] = word_of(keys[i].data + prefix, len, len);
-		paimon_pack_plan(&plan, e->words, n, e->words[0], e->words[n - 1] - e->words[0]);
-		paimon_pack_write(&plan, e->words, &e->head);
+			e->key_words[i] = word_of(keys[i].data + prefix, len, len);
+		paimon_pack_plan(&plan, e->key_words, n, e->key_words[0], e->key_words[n - 1] - e->key_words[0]);
+		paimon_pack_write(&plan, e->key_words, &e->head);
 	}
 	else
 	{
@@ -193,6 +196,28 @@ keys_are_words(const PaimonGroup *g)
 	return g->key.separators == NULL;
 }
 
+/* The packed numbers of the keys, for columns that follow them. */
+PaimonResult
+paimon_group_key_packed(PaimonGroup *g, const PaimonPacked **out)
+{
+	PaimonResult r = load_keys(g);
+
+	if (r != PAIMON_OK)
+		return r;
+	*out = &g->key.packed;
+	return keys_are_words(g) ? PAIMON_OK : PAIMON_CORRUPT;
+}
+
+/* Writes 8 bytes, big-endian. */
+static inline void
+put_be64(uint8_t *dst, uint64_t v)
+{
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	memcpy(dst, &v, 8);
+}
+
 /* Whole decoding of packed keys. */
 static PaimonResult
 decode_words(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
@@ -204,10 +229,25 @@ decode_words(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
 
 	if ((uint64_t) n * len > PAIMON_UNIT_RAW_MAX)
 		return PAIMON_CORRUPT;
-	data = paimon_core_alloc(&g->ctx.a, (size_t) n * len + 1);
+	data = paimon_core_alloc(&g->ctx.a, (size_t) n * len + 8);
 	if (data == NULL)
 		return PAIMON_NO_MEMORY;
 	paimon_packed_unpack(&k->packed, 0, n, prefixes);
+	if (len <= 8 && len > 0)
+	{
+		/* the whole key fits a word: the 8 bytes written beyond it are overwritten by the next one */
+		uint64_t	front = paimon_key_prefix(k->prefix.data, k->prefix.len);
+		uint64_t	mask = k->suffix_len == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * k->suffix_len)) - 1;
+
+		for (uint32_t i = 0; i < n; i++, data += len)
+		{
+			prefixes[i] = front | (prefixes[i] & mask) << (64 - 8 * len);
+			put_be64(data, prefixes[i]);
+			keys[i].data = data;
+			keys[i].len = len;
+		}
+		return PAIMON_OK;
+	}
 	for (uint32_t i = 0; i < n; i++, data += len)
 	{
 		memcpy(data, k->prefix.data, k->prefix.len);

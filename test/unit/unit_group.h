@@ -302,6 +302,9 @@ unit_group_make(UnitGroup *g, const PaimonAllocator *a, uint32_t nrows, uint32_t
 	qsort(g->keys, nrows, sizeof(PaimonBytes), unit_group_key_cmp);
 	for (uint32_t c = 0; c < ncolumns; c++)
 		unit_group_column(g, a, c, maxlen);
+	if (ncolumns > 0 && g->columns[0].phys == PAIMON_PHYS_INT && unit_below(2))
+		for (uint32_t i = 0; i < nrows; i++)	/* column that follows the key */
+			g->values[0][i] = paimon_key_prefix(g->keys[i].data, g->keys[i].len) - base;
 	g->in.columns = g->columns;
 	g->in.keys = g->keys;
 	g->in.kinds = g->kinds;
