@@ -402,7 +402,7 @@ file_check_group(PaimonRunFile *file, uint32 group_no, uint64 *ndeletes)
 			paimon_run_corrupt(file, group_no, "keys are not in order");
 		if (!paimon_run_bloom_test(file, paimon_key_hash(keys[i].data, keys[i].len)))
 			paimon_run_corrupt(file, group_no, "a key is missing in the bloom filter");
-		if (paimon_run_group_kind(g, i) == PAIMON_KIND_DELETE || paimon_run_group_kind(g, i) == PAIMON_KIND_REMOVE)
+		if (PAIMON_RUN_IS_DELETE(paimon_run_group_kind(g, i)))
 			(*ndeletes)++;
 	}
 	c = paimon_bytes_cmp(keys[n - 1].data, keys[n - 1].len, limit->data, limit->len);

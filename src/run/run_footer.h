@@ -24,6 +24,10 @@
 #define PAIMON_RUN_BLOOM_PART \
 	((PAIMON_PAGE_PAYLOAD - (uint32) sizeof(uint32)) / PAIMON_BLOOM_BLOCK * PAIMON_BLOOM_BLOCK)
 
+/* What counts as a delete marker in the footer and the manifest. */
+#define PAIMON_RUN_IS_DELETE(kind) \
+	((kind) == PAIMON_KIND_DELETE || (kind) == PAIMON_KIND_REMOVE || (kind) == PAIMON_KIND_UPDATE_BEFORE)
+
 typedef struct PaimonRunGroupEntry
 {
 	uint32		page;			/* page of the file on which the group begins */

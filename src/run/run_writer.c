@@ -422,7 +422,7 @@ writer_flush_group(PaimonRunWriter *w)
 	MemoryContextSwitchTo(old);
 
 	for (uint32 i = 0; i < w->nrows; i++)
-		if (w->kinds[i] == PAIMON_KIND_DELETE || w->kinds[i] == PAIMON_KIND_REMOVE)
+		if (PAIMON_RUN_IS_DELETE(w->kinds[i]))
 			w->file_deletes++;
 	w->file_rows += w->nrows;
 	w->nrows = 0;
