@@ -30,6 +30,16 @@ kinds=("$@")
 if [[ ${#kinds[@]} -eq 0 ]]; then
 	kinds=(unit fuzz regress isolation tap random)
 fi
+for kind in "${kinds[@]}"; do
+	case $kind in
+		unit | fuzz | regress | isolation | tap | random | demo | bench | torture) ;;
+		*)
+			echo "unknown kind of test: $kind" >&2
+			echo "0 passed, 1 failed"
+			exit 2
+			;;
+	esac
+done
 
 tmp=
 cleanup()

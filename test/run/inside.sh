@@ -43,6 +43,25 @@ build()
 	make -s -j2 "${flags[@]}" && make -s "${flags[@]}" install >/dev/null
 }
 
+# A runner that breaks in the middle must not look like one that had nothing to do.
+finished=0
+broken()
+{
+	if [[ $finished -eq 0 ]]; then
+		echo "The test runner itself stopped."
+		count runner 0 1
+		totals
+	fi
+}
+trap broken EXIT
+
+# The last thing of a test run.
+finish()
+{
+	finished=1
+	totals
+}
+
 main()
 {
 	local kind flavour=testing
@@ -59,11 +78,12 @@ main()
 				unit | fuzz) run_kind "$kind" ;;
 			esac
 		done
-		totals
+		finish
 		return
 	fi
 	case $1 in
 		demo | bench | torture)
+			finished=1
 			run_task "$1"
 			return
 			;;
@@ -71,7 +91,7 @@ main()
 	for kind in "$@"; do
 		run_kind "$kind"
 	done
-	totals
+	finish
 }
 
 main "$@"

@@ -35,10 +35,6 @@ files_of()
 		isolation) pattern='test/isolation/specs/*.spec' ;;
 		tap) pattern='test/t/*.pl' ;;
 		random) pattern='test/random/*.pl test/random/*.py' ;;
-		*)
-			echo "unknown kind of test: $1" >&2
-			exit 2
-			;;
 	esac
 	for file in $pattern; do
 		[[ -e $file ]] || continue
@@ -164,9 +160,9 @@ run_programs()
 			rm -rf "$PAIMON_TMP/out/$kind/$name"
 		else
 			printf 'FAILED  %-40s %5d passed, %d failed (exit code %d)\n' "$name" "${counts[@]}" "$rc"
-			grep -vE '^ok ' "$log" | tail -n 60 | sed 's/^/    /'
+			{ grep -vE '^ok ' "$log" || true; } | tail -n 60 | sed 's/^/    /'
 		fi
-		grep -iE '^(# )?seed' "$log" | head -n 3 | sed 's/^/    /' || true
+		{ grep -iE '^(# )?seed' "$log" || true; } | head -n 3 | sed 's/^/    /'
 	done
 	count "$kind" "$passed" "$failed"
 }
