@@ -49,6 +49,7 @@ typedef struct PaimonRowDesc
 	bool	   *in_key;			/* column is lossless part of the key: decoded from it */
 	PaimonColumnDesc *columns;	/* physical form of each attribute in run files (phys of numerics: VAR; the writer may scale) */
 	int16	   *key_index;		/* position in keys[] or -1 */
+	struct PaimonRowPrivate *priv;	/* of src/row only */
 } PaimonRowDesc;
 
 /* Whether a type may be a key column; *why is set to a reason (translated) if not.  Does not throw. */
