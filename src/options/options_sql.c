@@ -15,6 +15,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "compat.h"
 #include "options/options_def.h"
 
 PG_FUNCTION_INFO_V1(paimon_options);

@@ -1,0 +1,482 @@
+/*-------------------------------------------------------------------------
+ *
+ * ddl_alter.c
+ *	  ALTER TABLE of paimon tables, and to and from them.
+ *
+ * Core checks all stored options at any SET or RESET, and knows none of ours.  So its
+ * own SET and RESET commands run as a statement of their own, with our options
+ * taken out of the catalog; then ours are written, and the rest runs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "commands/tablecmds.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "ddl/ddl_internal.h"
+
+/* What the commands of one ALTER TABLE come to. */
+typedef struct AlterPlan
+{
+	Oid			relid;
+	const char *relname;
+	char		relkind;
+	bool		was_paimon;
+	bool		will_be_paimon;
+	bool		am_changes;
+	List	   *items;			/* our options as they will be */
+	List	   *core_sets;		/* commands: core's SET and RESET */
+	List	   *rest;			/* commands: all others */
+} AlterPlan;
+
+static bool
+is_set(AlterTableCmd *cmd)
+{
+	return cmd->subtype == AT_SetRelOptions || cmd->subtype == AT_ResetRelOptions;
+}
+
+static bool
+has_command(AlterTableStmt *stmt, AlterTableType type)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->cmds)
+	{
+		if (((AlterTableCmd *) lfirst(lc))->subtype == type)
+			return true;
+	}
+	return false;
+}
+
+/* Our part of a RESET list is applied to `items`; the rest is returned. */
+static List *
+apply_reset(const char *relname, List *defs, List **items)
+{
+	List	   *core = NIL;
+	ListCell   *lc;
+
+	foreach(lc, defs)
+	{
+		DefElem    *def = lfirst(lc);
+		const char *name = def->defname;
+		PaimonOptionItem *item;
+
+		if (def->defnamespace != NULL ? strcmp(def->defnamespace, "toast") == 0 : paimon_option_is_core(name))
+		{
+			core = lappend(core, def);
+			continue;
+		}
+		if (def->arg != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_SYNTAX_ERROR),
+					 errmsg("RESET of option \"%s\" of paimon table \"%s\" must not include a value", name, relname)));
+		if (def->defnamespace != NULL)
+			name = psprintf("%s.%s", def->defnamespace, def->defname);
+		name = paimon_option_check_name(relname, name, *items);
+		if (strcmp(name, PAIMON_MARK_OPTION) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("option \"%s\" of paimon table \"%s\" cannot be reset", name, relname)));
+		item = paimon_option_item(*items, name);
+		if (item != NULL)
+			*items = list_delete_ptr(list_copy(*items), item);
+	}
+	return core;
+}
+
+/* Sort the commands; work out the options after them. */
+static void
+plan_commands(AlterPlan *plan, AlterTableStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(lc);
+		List	   *defs = (List *) cmd->def;
+		List	   *items;
+		List	   *core;
+
+		if (!is_set(cmd))
+		{
+			plan->rest = lappend(plan->rest, cmd);
+			continue;
+		}
+		if (cmd->subtype == AT_ResetRelOptions)
+			core = apply_reset(plan->relname, defs, &plan->items);
+		else if (plan->will_be_paimon)
+		{
+			paimon_ddl_split_defs(plan->relname, defs, &items, &core);
+			plan->items = paimon_ddl_merge_items(plan->items, items);
+		}
+		else
+			core = defs;
+		if (core != NIL)
+		{
+			cmd = copyObject(cmd);
+			cmd->def = (Node *) core;
+			plan->core_sets = lappend(plan->core_sets, cmd);
+		}
+	}
+}
+
+/*
+ * Options that shape stored data change only while there is none; then the
+ * storage is made anew.  Returns whether that is to be done.
+ */
+static bool
+check_fixed_options(AlterPlan *plan, List *before)
+{
+	List	   *names = list_concat_copy(before, plan->items);
+	bool		reset = false;
+	ListCell   *lc;
+
+	if (!plan->was_paimon || !plan->will_be_paimon || plan->relkind == RELKIND_PARTITIONED_TABLE)
+		return false;
+	foreach(lc, names)
+	{
+		const char *name = ((PaimonOptionItem *) lfirst(lc))->name;
+
+		if (!paimon_option_fixed_when_filled(name) || paimon_option_same(before, plan->items, name))
+			continue;
+		if (!reset)
+			LockRelationOid(plan->relid, AccessExclusiveLock);
+		if (!reset && !paimon_ddl_is_empty(plan->relid))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot change option \"%s\" of paimon table \"%s\" because it holds rows",
+							name, plan->relname),
+					 errdetail("Rows that are stored already were laid out by its present value."),
+					 errhint("Create a table with the new value and copy the rows, or TRUNCATE this one first.")));
+		reset = true;
+	}
+	return reset;
+}
+
+/* ---- dropping the primary key ---- */
+
+/* Is the column part of the table's primary key index? */
+static bool
+column_in_key(Oid relid, const char *column)
+{
+	Oid			keyid = paimon_ddl_primary_key(relid);
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(keyid));
+	AttrNumber	attno = get_attnum(relid, column);
+	bool		found = false;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	for (int i = 0; i < ((Form_pg_index) GETSTRUCT(tuple))->indnatts; i++)
+		found |= ((Form_pg_index) GETSTRUCT(tuple))->indkey.values[i] == attno;
+	ReleaseSysCache(tuple);
+	return found;
+}
+
+static bool
+drops_key(Oid relid, AlterTableStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(lc);
+
+		if (cmd->subtype == AT_DropColumn && column_in_key(relid, cmd->name))
+			return true;
+		if (cmd->subtype == AT_DropConstraint)
+		{
+			Oid			conid = get_relation_constraint_oid(relid, cmd->name, true);
+
+			if (OidIsValid(conid) && get_constraint_index(conid) == paimon_ddl_primary_key(relid))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The key's order is how all rows are stored: it goes only while there are none. */
+static void
+prepare_drop_key(DdlFrame *frame, Oid relid)
+{
+	List	   *all = find_all_inheritors(relid, AccessExclusiveLock, NULL);
+	ListCell   *lc;
+
+	foreach(lc, all)
+	{
+		Oid			member = lfirst_oid(lc);
+		char		relkind = get_rel_relkind(member);
+
+		if ((relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW) || !paimon_is_table(member))
+			continue;
+		if (!paimon_ddl_is_empty(member))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot drop the primary key of paimon table \"%s\" because it holds rows",
+							get_rel_name(member)),
+					 errhint("Create a table without the key and copy the rows, or TRUNCATE this one first.")));
+		paimon_ddl_remember(&frame->may_lose_key, member);
+	}
+}
+
+/* ---- change of access method ---- */
+
+static void
+check_indexes_for_paimon(AlterPlan *plan)
+{
+	Relation	rel = table_open(plan->relid, NoLock);
+	Oid			keyid = paimon_ddl_primary_key(plan->relid);
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		if (lfirst_oid(lc) == keyid && paimon_ddl_relam(keyid) == BTREE_AM_OID)
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot change access method of table \"%s\" to paimon because of its index \"%s\"",
+						plan->relname, get_rel_name(lfirst_oid(lc))),
+				 errdetail("Tables using access method paimon do not support indexes other than the primary key."),
+				 errhint("Drop the index first.")));
+	}
+	table_close(rel, NoLock);
+}
+
+static void
+check_partition_mix(AlterPlan *plan)
+{
+	if (get_rel_relispartition(plan->relid))
+		paimon_ddl_new_partition(linitial_oid(get_partition_ancestors(plan->relid)), plan->relname,
+								 plan->will_be_paimon);
+	if (plan->relkind == RELKIND_PARTITIONED_TABLE && has_subclass(plan->relid) &&
+		OidIsValid(paimon_ddl_primary_key(plan->relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot change access method of partitioned table \"%s\" because it has a primary key and partitions",
+						plan->relname)));
+}
+
+/*
+ * To paimon: the key is flipped before the rewrite, so that it is built as ours.  To heap:
+ * the old rows are read by way of the key as it is, and the hook on the swap of the two
+ * storages flips it.
+ */
+static void
+prepare_am_change(DdlFrame *frame, AlterPlan *plan)
+{
+	Oid			keyid = paimon_ddl_primary_key(plan->relid);
+
+	LockRelationOid(plan->relid, AccessExclusiveLock);
+	check_partition_mix(plan);
+	frame->am_table = plan->relid;
+	frame->am_to_paimon = plan->will_be_paimon;
+
+	if (plan->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		/* core records this dependency itself now, and would stumble over a second one */
+		(void) deleteDependencyRecordsForSpecific(RelationRelationId, plan->relid, DEPENDENCY_NORMAL,
+												  AccessMethodRelationId, paimon_table_am_oid());
+		if (!plan->will_be_paimon && OidIsValid(keyid))
+			paimon_ddl_flip(keyid, false);
+		return;
+	}
+	if (!plan->will_be_paimon)
+		return;
+
+	check_indexes_for_paimon(plan);
+	paimon_ddl_check_reserved(plan->relid);
+	if (OidIsValid(keyid))
+	{
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(keyid));
+		Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
+
+		paimon_ddl_check_key(plan->relid, index->indkey.values, index->indnkeyatts);
+		ReleaseSysCache(tuple);
+		LockRelationOid(keyid, AccessExclusiveLock);
+		paimon_ddl_flip(keyid, true);
+	}
+}
+
+/* ---- the statement ---- */
+
+static AlterTableStmt *
+with_commands(AlterTableStmt *stmt, List *cmds)
+{
+	AlterTableStmt *copy = makeNode(AlterTableStmt);
+
+	memcpy(copy, stmt, sizeof(AlterTableStmt));
+	copy->cmds = cmds;
+	return copyObject(copy);
+}
+
+static void
+run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
+{
+	List	   *before = paimon_ddl_read_items(plan->relid, NULL);
+	bool		reset = check_fixed_options(plan, before);
+	bool		whole = plan->rest == NIL && plan->core_sets != NIL;
+
+	if (plan->core_sets != NIL)
+	{
+		if (before != NIL)
+			paimon_ddl_write_items(plan->relid, NIL);
+		paimon_ddl_run(frame, (Node *) with_commands(stmt, plan->core_sets),
+					   whole ? frame->context : PROCESS_UTILITY_SUBCOMMAND);
+		CommandCounterIncrement();
+		before = NIL;
+	}
+	if (before != NIL || plan->items != NIL)
+		paimon_ddl_write_items(plan->relid, plan->items);
+	if (plan->am_changes)
+		prepare_am_change(frame, plan);
+	if (reset)
+		paimon_ddl_reset_storage(plan->relid);
+	/* Also with nothing left to do: permissions, event triggers. */
+	if (!whole)
+		paimon_ddl_run(frame, (Node *) with_commands(stmt, plan->rest), frame->context);
+	CommandCounterIncrement();
+
+	if (!plan->will_be_paimon)
+		paimon_ddl_remove_items(plan->relid);
+	else
+		paimon_ddl_check_table(plan->relid);
+}
+
+/* The partition of ATTACH PARTITION must suit its new parent. */
+static void
+check_attach(AlterTableStmt *stmt, Oid parentid)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(lc);
+		PartitionCmd *part = (PartitionCmd *) cmd->def;
+		Oid			leafid;
+
+		if (cmd->subtype != AT_AttachPartition)
+			continue;
+		leafid = RangeVarGetRelid(part->name, NoLock, true);
+		if (!OidIsValid(leafid) || get_rel_relkind(leafid) == RELKIND_FOREIGN_TABLE ||
+			paimon_is_table(leafid) == paimon_is_table(parentid))
+			continue;
+		/* Two of a kind need no more than core's lock; making the parent ours does. */
+		LockRelationOid(parentid, AccessExclusiveLock);
+		paimon_ddl_new_partition(parentid, get_rel_name(leafid), paimon_is_table(leafid));
+	}
+}
+
+static void
+find_am_change(AlterPlan *plan, AlterTableStmt *stmt)
+{
+	ListCell   *lc;
+
+	plan->will_be_paimon = plan->was_paimon;
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(lc);
+
+		if (cmd->subtype == AT_SetAccessMethod)
+			plan->will_be_paimon = paimon_ddl_am_is_paimon(cmd->name);
+	}
+	/* Before 17 core refuses it for partitioned tables. */
+	if (plan->relkind == RELKIND_PARTITIONED_TABLE && !PAIMON_PARTITIONED_HAS_AM)
+		plan->will_be_paimon = plan->was_paimon;
+	plan->am_changes = plan->will_be_paimon != plan->was_paimon;
+}
+
+/* A partitioned table that is given an option of ours becomes ours, if it still can. */
+static void
+adopt_by_option(AlterPlan *plan, AlterTableStmt *stmt)
+{
+	ListCell   *lc,
+			   *lc2;
+
+	if (plan->was_paimon || plan->relkind != RELKIND_PARTITIONED_TABLE || has_subclass(plan->relid))
+		return;
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(lc);
+
+		if (cmd->subtype != AT_SetRelOptions)
+			continue;
+		foreach(lc2, (List *) cmd->def)
+		{
+			DefElem    *def = lfirst(lc2);
+
+			if (def->defnamespace == NULL && !paimon_option_is_core(def->defname) &&
+				paimon_option_is_known(def->defname))
+			{
+				LockRelationOid(plan->relid, AccessExclusiveLock);
+				paimon_ddl_mark_parent(plan->relid, NIL);
+				plan->was_paimon = true;
+				return;
+			}
+		}
+	}
+}
+
+void
+paimon_ddl_alter(DdlFrame *frame, AlterTableStmt *stmt)
+{
+	AlterPlan		plan = {0};
+	LOCKMODE	lockmode;
+
+	if ((stmt->objtype != OBJECT_TABLE && stmt->objtype != OBJECT_MATVIEW) ||
+		!OidIsValid(paimon_table_am_oid()) ||
+		!OidIsValid(plan.relid = RangeVarGetRelid(stmt->relation, NoLock, true)) ||
+		!(paimon_is_table(plan.relid) || get_rel_relkind(plan.relid) == RELKIND_PARTITIONED_TABLE ||
+		  has_command(stmt, AT_SetAccessMethod)))
+	{
+		paimon_ddl_run(frame, (Node *) stmt, frame->context);
+		return;
+	}
+
+	/* Lock it as core will, ownership checked before; what was seen above may be stale until then. */
+	lockmode = has_command(stmt, AT_SetAccessMethod) ? AccessExclusiveLock : AlterTableGetLockLevel(stmt->cmds);
+	plan.relid = AlterTableLookupRelation(stmt, lockmode);
+	if (!OidIsValid(plan.relid))
+	{
+		paimon_ddl_run(frame, (Node *) stmt, frame->context);
+		return;
+	}
+	plan.relname = get_rel_name(plan.relid);
+	plan.relkind = get_rel_relkind(plan.relid);
+	plan.was_paimon = paimon_is_table(plan.relid);
+
+	check_attach(stmt, plan.relid);
+	plan.was_paimon = paimon_is_table(plan.relid);
+	adopt_by_option(&plan, stmt);
+	find_am_change(&plan, stmt);
+	if (!plan.was_paimon && !plan.will_be_paimon)
+	{
+		paimon_ddl_run(frame, (Node *) stmt, frame->context);
+		return;
+	}
+
+	if (plan.was_paimon && plan.will_be_paimon && drops_key(plan.relid, stmt))
+		prepare_drop_key(frame, plan.relid);
+	plan.items = paimon_ddl_read_items(plan.relid, NULL);
+	if (plan.relkind == RELKIND_PARTITIONED_TABLE && plan.am_changes && plan.will_be_paimon)
+	{
+		paimon_ddl_mark_parent(plan.relid, plan.items);
+		plan.items = paimon_ddl_read_items(plan.relid, NULL);
+	}
+	plan_commands(&plan, stmt);
+	run_plan(frame, &plan, stmt);
+}
