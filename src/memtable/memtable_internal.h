@@ -110,15 +110,24 @@ typedef struct PaimonMemtable
 /* Empty memtable in an arena; NULL if there is no memory.  *state is the empty arena's and is moved into the memtable. */
 extern PaimonMemtable *paimon_memtable_make(PaimonArena *arena, PaimonArenaState *state, uint64 from);
 
+/* Memory that a batch wants, for paimon_arena_reserve. */
+typedef struct PaimonMemtableCost
+{
+	uint64		total;			/* at most */
+	uint32		largest;		/* piece */
+} PaimonMemtableCost;
+
 /*
- * Adds a batch that lies at the memtable's end.  Reserves memory first: false, and nothing changed, if there is none.  Never throws
- * between the first insert and the end (a private arena's allocator may throw while reserving).
+ * Adds a batch that lies at the memtable's end; `cost` is from paimon_memtable_cost.  Reserves memory first: false, and nothing changed, if there
+ * is none.  Nothing throws between the first insert and the end (a private arena's allocator may, while reserving).  *broken: the memtable must be thrown
+ * away (it cannot happen after paimon_memtable_cost).
  */
 extern bool paimon_memtable_add(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const PaimonBatchHeader *header,
-								const uint8 *body, uint32 inline_max);
+								const uint8 *body, PaimonMemtableCost cost, uint32 inline_max, bool *broken);
 
 /* Memory that paimon_memtable_add wants at most; raises DATA_CORRUPTED for a batch that is not well formed. */
-extern uint64 paimon_memtable_cost(Relation rel, uint64 position, const PaimonBatchHeader *header, const uint8 *body, uint32 inline_max);
+extern PaimonMemtableCost paimon_memtable_cost(Relation rel, uint64 position, const PaimonBatchHeader *header, const uint8 *body,
+											   uint32 inline_max);
 
 /* The bucket's list, or NULL. */
 extern const PaimonSkipList *paimon_memtable_list(const PaimonMemtable *mt, const PaimonArena *arena, int bucket);
