@@ -23,6 +23,10 @@
 #include "utils/guc.h"
 
 #include "compat.h"
+#include "ddl/ddl.h"
+#include "memtable/buffer.h"
+#include "memtable/shared.h"
+#include "memtable/table.h"
 #include "paimon_am.h"
 #include "stop.h"
 #include "storage/storage.h"
@@ -53,6 +57,10 @@ static const PaimonModule modules[] = {
 	{"stop", NULL, paimon_stop_shmem_size, paimon_stop_shmem_init},
 #endif
 	{"storage", paimon_rmgr_register, NULL, NULL},
+	{"memtables", paimon_shared_init, paimon_shared_shmem_size, paimon_shared_shmem_init},
+	{"tables", paimon_table_init, NULL, NULL},
+	{"write buffer", paimon_buffer_init, NULL, NULL},
+	{"ddl", paimon_ddl_init, NULL, NULL},
 	{NULL, NULL, NULL, NULL}
 };
 

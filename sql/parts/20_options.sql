@@ -13,3 +13,6 @@ AS 'MODULE_PATHNAME', 'paimon_known_options'
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE ROWS 350;
 COMMENT ON FUNCTION paimon.known_options()
     IS 'all options that are known, and whether they are implemented';
+
+-- Both show what any user may see in pg_class.
+GRANT EXECUTE ON FUNCTION paimon.options(regclass), paimon.known_options() TO PUBLIC;

@@ -99,7 +99,7 @@ check_base_names()
 
 	for file in src/*/*.c; do
 		folder=$(basename "$(dirname "$file")")
-		[[ $(basename "$file") == "${folder}"_*.c ]] || echo "$file: should be src/$folder/${folder}_<topic>.c"
+		[[ $(basename "$file") == "${folder}"_*.c || $(basename "$file") == "$folder.c" ]] || echo "$file: should be src/$folder/${folder}_<topic>.c"
 	done
 	printf '%s\n' src/**/*.c | sed 's,.*/,,' | sort | uniq -d | sed 's/$/: base name used twice/'
 }
