@@ -245,4 +245,20 @@ paimon_collation_is_c(Oid collation)
 #endif
 }
 
+/*
+ * Slot operations.  18: minimal tuples can be made with room before them; 17: a slot tells whether its row was written by this transaction.
+ */
+#if PG_VERSION_NUM < 180000
+#define PAIMON_COPY_MINIMAL_ARGS TupleTableSlot *slot
+#define paimon_form_minimal_tuple(tupdesc, values, isnull) heap_form_minimal_tuple(tupdesc, values, isnull)
+#else
+#define PAIMON_COPY_MINIMAL_ARGS TupleTableSlot *slot, Size extra
+#define paimon_form_minimal_tuple(tupdesc, values, isnull) heap_form_minimal_tuple(tupdesc, values, isnull, extra)
+#endif
+#if PG_VERSION_NUM < 170000
+#define PAIMON_SLOT_IS_CURRENT_XACT(fn)
+#else
+#define PAIMON_SLOT_IS_CURRENT_XACT(fn) .is_current_xact_tuple = fn,
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

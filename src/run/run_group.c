@@ -126,7 +126,6 @@ group_open(PaimonRunFile *file, uint32 group_no)
 	g->ncolumns = paimon_group_ncolumns(g->core);
 	if (g->nrows != entry->nrows || g->ncolumns > ncolumns)
 		paimon_run_corrupt(file, group_no, "size disagrees with the footer");
-	group_check(g, paimon_group_kinds(g->core, &g->kinds, &g->kind));
 	return g;
 }
 
@@ -221,10 +220,24 @@ paimon_run_group_block(const PaimonRunGroup *g)
 	return g->block;
 }
 
+void
+paimon_run_group_load_kinds(PaimonRunGroup *g)
+{
+	if (g->kinds_loaded)
+		return;
+	group_check(g, paimon_group_kinds(g->core, &g->kinds, &g->kind));
+	g->kinds_loaded = true;
+}
+
 uint8
 paimon_run_group_kind(PaimonRunGroup *g, uint32 row)
 {
-	return paimon_run_group_kind_fast(g, row);
+	uint8		kind;
+
+	if (g->kinds_loaded)
+		return paimon_run_group_kind_fast(g, row);
+	group_check(g, paimon_group_kind(g->core, row, &kind));
+	return kind;
 }
 
 void

@@ -25,9 +25,10 @@ struct PaimonRunGroup
 	const Datum **values;
 	const bool **nulls;
 
-	/* kinds: NULL if all rows have kind `kind` */
+	/* kinds, once loaded: NULL if all rows have kind `kind` */
 	const uint8 *kinds;
 	uint8		kind;
+	bool		kinds_loaded;
 
 	uint32		ncolumns;		/* columns stored */
 	const PaimonRowDesc *desc;
@@ -52,6 +53,10 @@ struct PaimonRunGroup
 /* Makes values[c] available (and nulls[c], if there are nulls). */
 extern void paimon_run_group_load(PaimonRunGroup *g, int c);
 
+/* Makes kinds and kind available. */
+extern void paimon_run_group_load_kinds(PaimonRunGroup *g);
+
+/* After paimon_run_group_load_kinds. */
 static inline uint8
 paimon_run_group_kind_fast(const PaimonRunGroup *g, uint32 row)
 {

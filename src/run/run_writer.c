@@ -414,10 +414,15 @@ writer_flush_group(PaimonRunWriter *w)
 	in.zstd_level = w->p.zstd_level;
 	writer_prepare_columns(w, &in);
 	result = paimon_group_encode(&in, &alloc, &bytes, &len);
-	if (result != PAIMON_OK)
+	if (result == PAIMON_NO_SPACE)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("rows of table \"%s\" are too large to be stored", RelationGetRelationName(w->p.rel))));
+	if (result != PAIMON_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("rows of table \"%s\" could not be encoded", RelationGetRelationName(w->p.rel)),
+				 errdetail("Bucket %d, %u rows.", w->p.bucket, w->nrows)));
 	writer_append_group(w, bytes, len);
 	MemoryContextSwitchTo(old);
 

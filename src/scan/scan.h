@@ -85,6 +85,12 @@ extern const TupleTableSlotOps PaimonSlotOps;
  */
 extern void paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row, bool whole);
 
+/*
+ * Says that the slot's row was fetched by its ctid for a trigger (tuple_fetch_row_version with SnapshotAny): then its xmin may be asked for, which foreign
+ * keys do to learn whether this transaction wrote the row.  Cleared by the next store.  Nothing happens to slots that are not ours.
+ */
+extern void paimon_slot_set_fetched(TupleTableSlot *slot);
+
 /* Fills any kind of slot (virtual copy) from a row: for slots that are not ours. */
 extern void paimon_slot_fill(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row);
 

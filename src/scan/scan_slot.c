@@ -1,0 +1,510 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_slot.c
+ *	  Tuple table slots for paimon rows: columns are decoded when somebody asks for them.
+ *
+ * A slot holds one of: a row of a row group (with a reference on the group); a copy of a record's key and payload; or, as a virtual
+ * slot does, nothing but values that the executor put there (INSERT and COPY fill slots of the table's kind in that way), perhaps materialized.
+ *
+ * By-reference values of a group's row point into the group.  An error can end a slot's life without a call to us: a reset
+ * callback of the slot's memory context gives the reference back then.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/xact.h"
+#include "catalog/heap.h"
+#include "utils/datum.h"
+#include "utils/expandeddatum.h"
+#include "utils/memutils.h"
+
+#include "run/run_group.h"
+#include "scan/scan.h"
+
+#define SLOT_BUFFER_KEEP (64 * 1024)	/* a larger copy of a record is freed when the slot is cleared */
+
+/* Holds a slot's reference on a group where the slot's context can find it when it dies. */
+typedef struct SlotGuard
+{
+	MemoryContextCallback callback;
+	PaimonRunGroup *group;
+} SlotGuard;
+
+typedef struct PaimonSlot
+{
+	TupleTableSlot base;
+	const PaimonTable *table;
+	PaimonRunGroup *group;		/* a row of a group; = guard->group */
+	uint32		row;
+	bool		whole;			/* decode whole columns */
+	bool		in_memory;		/* a record: key and payload point into buffer */
+	bool		fetched;		/* by ctid: see tts_paimon_getsysattr */
+	bool		scratch_used;
+	PaimonBytes key;
+	PaimonBytes payload;
+	char	   *buffer;
+	Size		buffer_size;
+	char	   *data;			/* values of a materialized slot (TTS_SHOULDFREE) */
+	MemoryContext scratch;		/* values that had to be made; NULL until needed */
+	SlotGuard  *guard;			/* made at the first row of a group */
+} PaimonSlot;
+
+static void
+guard_callback(void *arg)
+{
+	SlotGuard  *guard = arg;
+
+	if (guard->group != NULL)
+		paimon_run_group_unref(guard->group);
+	guard->group = NULL;
+}
+
+/* Holds `group` (NULL: none) instead of what was held. */
+static void
+slot_hold(PaimonSlot *ps, PaimonRunGroup *group)
+{
+	PaimonRunGroup *old = ps->group;
+
+	if (old == group)
+		return;
+	if (group != NULL)
+	{
+		if (ps->guard == NULL)
+		{
+			ps->guard = MemoryContextAllocZero(ps->base.tts_mcxt, sizeof(SlotGuard));
+			ps->guard->callback.func = guard_callback;
+			ps->guard->callback.arg = ps->guard;
+			MemoryContextRegisterResetCallback(ps->base.tts_mcxt, &ps->guard->callback);
+		}
+		paimon_run_group_ref(group);
+	}
+	ps->group = group;
+	ps->guard->group = group;
+	if (old != NULL)
+		paimon_run_group_unref(old);
+}
+
+/* Frees what belongs to the present row, except for the group. */
+static inline void
+slot_reset(PaimonSlot *ps)
+{
+	if (unlikely(TTS_SHOULDFREE(&ps->base)))
+	{
+		pfree(ps->data);
+		ps->data = NULL;
+		ps->base.tts_flags &= ~TTS_FLAG_SHOULDFREE;
+	}
+	if (unlikely(ps->scratch_used))
+	{
+		MemoryContextReset(ps->scratch);
+		ps->scratch_used = false;
+	}
+}
+
+static MemoryContext
+slot_scratch(PaimonSlot *ps)
+{
+	if (ps->scratch == NULL)
+		ps->scratch = AllocSetContextCreate(ps->base.tts_mcxt, "paimon slot", ALLOCSET_SMALL_SIZES);
+	ps->scratch_used = true;
+	return ps->scratch;
+}
+
+static void
+tts_paimon_init(TupleTableSlot *slot)
+{
+	PaimonSlot *ps = (PaimonSlot *) slot;
+
+	memset((char *) ps + sizeof(TupleTableSlot), 0, sizeof(PaimonSlot) - sizeof(TupleTableSlot));
+}
+
+static void
+tts_paimon_clear(TupleTableSlot *slot)
+{
+	PaimonSlot *ps = (PaimonSlot *) slot;
+
+	slot_reset(ps);
+	if (ps->group != NULL)
+		slot_hold(ps, NULL);
+	if (ps->buffer_size > SLOT_BUFFER_KEEP)
+	{
+		pfree(ps->buffer);
+		ps->buffer = NULL;
+		ps->buffer_size = 0;
+	}
+	ps->in_memory = false;
+	ps->fetched = false;
+	slot->tts_nvalid = 0;
+	slot->tts_flags |= TTS_FLAG_EMPTY;
+	ItemPointerSetInvalid(&slot->tts_tid);
+}
+
+static void
+tts_paimon_release(TupleTableSlot *slot)
+{
+	PaimonSlot *ps = (PaimonSlot *) slot;
+
+	if (ps->group != NULL)
+		slot_hold(ps, NULL);
+	if (ps->buffer != NULL)
+		pfree(ps->buffer);
+	ps->buffer = NULL;
+	ps->buffer_size = 0;
+	if (ps->scratch != NULL)
+		MemoryContextDelete(ps->scratch);
+	ps->scratch = NULL;
+	ps->scratch_used = false;
+
+	/* the guard stays with the context, which calls it when it dies; it holds nothing any more */
+}
+
+/* Attributes [first, natts) of a group's row from whole columns: the path of sequential scans. */
+static inline void
+slot_decode_whole(PaimonSlot *ps, int first, int natts)
+{
+	PaimonRunGroup *g = ps->group;
+	uint32		row = ps->row;
+	Datum	   *values = ps->base.tts_values;
+	bool	   *isnull = ps->base.tts_isnull;
+
+	for (int c = first; c < natts; c++)
+	{
+		const Datum *column = g->values[c];
+		const bool *nulls;
+
+		if (unlikely(column == NULL))
+		{
+			paimon_run_group_load(g, c);
+			column = g->values[c];
+		}
+		nulls = g->nulls[c];
+		values[c] = column[row];
+		isnull[c] = nulls != NULL && nulls[row];
+	}
+}
+
+static void
+slot_decode_single(PaimonSlot *ps, int first, int natts)
+{
+	MemoryContext old = MemoryContextSwitchTo(slot_scratch(ps));
+
+	for (int c = first; c < natts; c++)
+		ps->base.tts_values[c] = paimon_run_group_value(ps->group, ps->row, c, false, &ps->base.tts_isnull[c]);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+slot_decode_memory(PaimonSlot *ps, int natts)
+{
+	MemoryContext old = MemoryContextSwitchTo(slot_scratch(ps));
+
+	paimon_row_decode(ps->table->desc, ps->key.data, ps->key.len, ps->payload.data, ps->payload.len, natts,
+					  ps->base.tts_values, ps->base.tts_isnull);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+tts_paimon_getsomeattrs(TupleTableSlot *slot, int natts)
+{
+	PaimonSlot *ps = (PaimonSlot *) slot;
+	int			known;
+
+	if (ps->group != NULL)
+	{
+		/* a group knows all attributes that the table had when it was opened last */
+		known = Min(natts, (int) ps->group->natts);
+		if (ps->whole)
+			slot_decode_whole(ps, slot->tts_nvalid, known);
+		else
+			slot_decode_single(ps, slot->tts_nvalid, known);
+	}
+	else if (ps->in_memory)
+	{
+		known = Min(natts, ps->table->desc->tupdesc->natts);
+		slot_decode_memory(ps, known);
+	}
+	else
+		elog(ERROR, "slot of access method paimon holds no row");
+
+	/* core fills up what is missing behind, from its own descriptor: right for us, too */
+	slot->tts_nvalid = known;
+}
+
+static Datum
+tts_paimon_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
+{
+	PaimonSlot *ps = (PaimonSlot *) slot;
+
+	/*
+	 * Foreign keys look at the xmin of old rows, which they fetch by ctid, and want to know one thing only: did this transaction write it?  (If
+	 * in doubt yes: that costs a check.)
+	 */
+	if (attnum == MinTransactionIdAttributeNumber && ps->fetched)
+	{
+		*isnull = false;
+		if (paimon_buffer_has_rows(ps->table->storage_id))
+			return TransactionIdGetDatum(GetTopTransactionIdIfAny());
+		return TransactionIdGetDatum(FrozenTransactionId);
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("system column \"%s\" is not available for tables using access method paimon",
+					NameStr(SystemAttributeDefinition(attnum)->attname))));
+	return (Datum) 0;			/* keep compiler quiet */
+}
+
+pg_attribute_unused() static bool
+tts_paimon_is_current_xact(TupleTableSlot *slot)
+{
+	PaimonSlot *ps = (PaimonSlot *) slot;
+
+	return ps->table != NULL && paimon_buffer_has_rows(ps->table->storage_id);
+}
+
+/* Where a by-reference value goes in a block of memory, beginning at offset *size, and how long it is there. */
+static Size
+value_length(Form_pg_attribute att, Datum value, Size *size)
+{
+	if (att->attlen == -1 && VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
+	{
+		*size = att_align_nominal(*size, att->attalign);
+		return EOH_get_flat_size(DatumGetEOHP(value));
+	}
+	*size = att_align_datum(*size, att->attalign, att->attlen, value);
+	return att_addlength_datum(0, att->attlen, value);
+}
+
+static void
+tts_paimon_materialize(TupleTableSlot *slot)
+{
+	PaimonSlot *ps = (PaimonSlot *) slot;
+	TupleDesc	tupdesc = slot->tts_tupleDescriptor;
+	char	   *data = NULL;
+	Size		size = 0;
+
+	if (TTS_SHOULDFREE(slot))
+		return;
+	slot_getallattrs(slot);
+	for (int c = 0; c < tupdesc->natts; c++)
+	{
+		Form_pg_attribute att = TupleDescAttr(tupdesc, c);
+
+		if (!att->attbyval && !slot->tts_isnull[c])
+		{
+			Size		len = value_length(att, slot->tts_values[c], &size);
+
+			size += len;
+		}
+	}
+	if (size > 0)
+	{
+		data = MemoryContextAllocExtended(slot->tts_mcxt, size, MCXT_ALLOC_HUGE);
+		size = 0;
+		for (int c = 0; c < tupdesc->natts; c++)
+		{
+			Form_pg_attribute att = TupleDescAttr(tupdesc, c);
+			Datum		value = slot->tts_values[c];
+			Size		len;
+
+			if (att->attbyval || slot->tts_isnull[c])
+				continue;
+			len = value_length(att, value, &size);
+			if (att->attlen == -1 && VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
+				EOH_flatten_into(DatumGetEOHP(value), data + size, len);
+			else
+				memcpy(data + size, DatumGetPointer(value), len);
+			slot->tts_values[c] = PointerGetDatum(data + size);
+			size += len;
+		}
+	}
+
+	/* the values are ours now; group, record and scratch are not needed any more */
+	if (ps->group != NULL)
+		slot_hold(ps, NULL);
+	ps->in_memory = false;
+	if (ps->scratch_used)
+	{
+		MemoryContextReset(ps->scratch);
+		ps->scratch_used = false;
+	}
+	if (data != NULL)
+	{
+		ps->data = data;
+		slot->tts_flags |= TTS_FLAG_SHOULDFREE;
+	}
+}
+
+static void
+tts_paimon_copyslot(TupleTableSlot *dst, TupleTableSlot *src)
+{
+	PaimonSlot *pd = (PaimonSlot *) dst;
+	PaimonSlot *ps = (PaimonSlot *) src;
+	int			natts = src->tts_tupleDescriptor->natts;
+
+	if (src->tts_ops == &PaimonSlotOps && ps->group != NULL && ps->base.tts_tupleDescriptor->natts == natts)
+	{
+		/* another reference will do: nothing can change a group */
+		slot_hold(pd, ps->group);
+		slot_reset(pd);
+		pd->table = ps->table;
+		pd->row = ps->row;
+		pd->whole = ps->whole;
+		pd->in_memory = false;
+		pd->fetched = ps->fetched;
+		dst->tts_nvalid = 0;
+		dst->tts_flags &= ~TTS_FLAG_EMPTY;
+		dst->tts_tid = src->tts_tid;
+		dst->tts_tableOid = src->tts_tableOid;
+		return;
+	}
+
+	slot_getallattrs(src);
+	tts_paimon_clear(dst);
+	for (int c = 0; c < natts; c++)
+	{
+		dst->tts_values[c] = src->tts_values[c];
+		dst->tts_isnull[c] = src->tts_isnull[c];
+	}
+	dst->tts_nvalid = natts;
+	dst->tts_flags &= ~TTS_FLAG_EMPTY;
+	if (src->tts_ops == &PaimonSlotOps)
+	{
+		pd->table = ps->table;
+		pd->fetched = ps->fetched;
+	}
+	dst->tts_tid = src->tts_tid;
+	tts_paimon_materialize(dst);
+}
+
+static HeapTuple
+tts_paimon_copy_heap_tuple(TupleTableSlot *slot)
+{
+	HeapTuple	tuple;
+
+	slot_getallattrs(slot);
+	tuple = heap_form_tuple(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+	tuple->t_self = slot->tts_tid;
+	tuple->t_tableOid = slot->tts_tableOid;
+	return tuple;
+}
+
+static MinimalTuple
+tts_paimon_copy_minimal_tuple(PAIMON_COPY_MINIMAL_ARGS)
+{
+	slot_getallattrs(slot);
+	return paimon_form_minimal_tuple(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+}
+
+const TupleTableSlotOps PaimonSlotOps = {
+	.base_slot_size = sizeof(PaimonSlot),
+	.init = tts_paimon_init,
+	.release = tts_paimon_release,
+	.clear = tts_paimon_clear,
+	.getsomeattrs = tts_paimon_getsomeattrs,
+	.getsysattr = tts_paimon_getsysattr,
+	PAIMON_SLOT_IS_CURRENT_XACT(tts_paimon_is_current_xact)
+	.materialize = tts_paimon_materialize,
+	.copyslot = tts_paimon_copyslot,
+
+	/* a heap tuple would have to be freed with the slot: copies are as good */
+	.get_heap_tuple = NULL,
+	.get_minimal_tuple = NULL,
+	.copy_heap_tuple = tts_paimon_copy_heap_tuple,
+	.copy_minimal_tuple = tts_paimon_copy_minimal_tuple,
+};
+
+/* Copies a record into the slot's buffer. */
+static void
+slot_store_memory(PaimonSlot *ps, const PaimonRowRef *row)
+{
+	Size		payload_size = MAXALIGN(row->payload.len);
+	Size		size = payload_size + row->key.len;
+
+	if (size > ps->buffer_size)
+	{
+		Size		want = Max(size + size / 4, 256);
+
+		if (ps->buffer != NULL)
+			pfree(ps->buffer);
+		ps->buffer = NULL;
+		ps->buffer_size = 0;
+		ps->buffer = MemoryContextAllocExtended(ps->base.tts_mcxt, want, MCXT_ALLOC_HUGE);
+		ps->buffer_size = want;
+	}
+	if (row->payload.len > 0)
+		memcpy(ps->buffer, row->payload.data, row->payload.len);
+	memcpy(ps->buffer + payload_size, row->key.data, row->key.len);
+	ps->payload.data = (const uint8 *) ps->buffer;
+	ps->payload.len = row->payload.len;
+	ps->key.data = (const uint8 *) ps->buffer + payload_size;
+	ps->key.len = row->key.len;
+}
+
+void
+paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row, bool whole)
+{
+	PaimonSlot *ps = (PaimonSlot *) slot;
+
+	Assert(slot->tts_ops == &PaimonSlotOps);
+	slot_reset(ps);
+	if (row->group != ps->group)
+		slot_hold(ps, row->group);
+	slot->tts_nvalid = 0;
+	slot->tts_flags &= ~TTS_FLAG_EMPTY;
+	slot->tts_tid = row->tid;
+	slot->tts_tableOid = table->relid;
+	ps->table = table;
+	ps->row = row->row;
+	ps->whole = whole;
+	ps->fetched = false;
+	ps->in_memory = row->group == NULL;
+	if (ps->in_memory)
+		slot_store_memory(ps, row);
+}
+
+void
+paimon_slot_set_fetched(TupleTableSlot *slot)
+{
+	if (slot->tts_ops == &PaimonSlotOps)
+		((PaimonSlot *) slot)->fetched = true;
+}
+
+void
+paimon_slot_fill(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row)
+{
+	TupleDesc	tupdesc = slot->tts_tupleDescriptor;
+	int			natts = Min(tupdesc->natts, table->desc->tupdesc->natts);
+	Datum	   *values = palloc0_array(Datum, tupdesc->natts + 1);
+	bool	   *isnull = palloc_array(bool, tupdesc->natts + 1);
+
+	if (slot->tts_ops == &PaimonSlotOps)
+	{
+		paimon_slot_store(slot, table, row, false);
+		return;
+	}
+	memset(isnull, true, tupdesc->natts + 1);
+	if (row->group == NULL)
+		paimon_row_decode(table->desc, row->key.data, row->key.len, row->payload.data, row->payload.len, natts,
+						  values, isnull);
+	else
+		for (int c = 0; c < natts; c++)
+			values[c] = paimon_run_group_value(row->group, row->row, c, false, &isnull[c]);
+
+	ExecClearTuple(slot);
+	if (TTS_IS_VIRTUAL(slot))
+	{
+		memcpy(slot->tts_values, values, tupdesc->natts * sizeof(Datum));
+		memcpy(slot->tts_isnull, isnull, tupdesc->natts * sizeof(bool));
+		ExecStoreVirtualTuple(slot);
+		ExecMaterializeSlot(slot);
+	}
+	else
+		ExecForceStoreHeapTuple(heap_form_tuple(tupdesc, values, isnull), slot, true);
+	slot->tts_tid = row->tid;
+	slot->tts_tableOid = table->relid;
+	pfree(values);
+	pfree(isnull);
+}
