@@ -81,8 +81,8 @@ EXTRA_CLEAN = $(INSTALL_SQL) $(SRCS:.c=.d) .build-flags results regression.diffs
 REGRESS_FILES = $(wildcard test/sql/*.sql)
 ISOLATION_FILES = $(wildcard test/isolation/specs/*.spec)
 ifndef PAIMON_TESTING
-REGRESS_FILES := $(if $(REGRESS_FILES),$(shell grep -L 'paimon\.stop_' $(REGRESS_FILES)))
-ISOLATION_FILES := $(if $(ISOLATION_FILES),$(shell grep -L 'paimon\.stop_' $(ISOLATION_FILES)))
+REGRESS_FILES := $(if $(REGRESS_FILES),$(shell grep -L -E 'paimon\.(stop|test)_' $(REGRESS_FILES)))
+ISOLATION_FILES := $(if $(ISOLATION_FILES),$(shell grep -L -E 'paimon\.(stop|test)_' $(ISOLATION_FILES)))
 endif
 REGRESS = $(sort $(basename $(notdir $(REGRESS_FILES))))
 ISOLATION = $(sort $(basename $(notdir $(ISOLATION_FILES))))

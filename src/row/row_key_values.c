@@ -192,9 +192,11 @@ get_interval(PaimonKeyReader *r, Datum *value)
 	{
 		Interval   *v = palloc0(sizeof(Interval));
 
-		v->month = days / 30;
-		v->day = days % 30;
-		v->time = rest;
+		/* At the ends of the range what months cannot hold goes into days, and then into hours. */
+		v->month = Max(Min(days / 30, PG_INT32_MAX), PG_INT32_MIN);
+		days -= (int64) v->month * 30;
+		v->day = Max(Min(days, PG_INT32_MAX), PG_INT32_MIN);
+		v->time = rest + (days - v->day) * USECS_PER_DAY;
 		*value = PointerGetDatum(v);
 	}
 	return result;
