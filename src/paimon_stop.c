@@ -158,7 +158,8 @@ set_action(StopEntry *e, StopAction action)
 static void
 set_locktag(LOCKTAG *tag, const StopEntry *e)
 {
-	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, STOP_LOCK_KEY, (uint32) (e - control->entries), STOP_LOCK_CLASS);
+	/* No database: stop points are the cluster's, and some workers are connected to none. */
+	SET_LOCKTAG_ADVISORY(*tag, InvalidOid, STOP_LOCK_KEY, (uint32) (e - control->entries), STOP_LOCK_CLASS);
 }
 
 /*
