@@ -259,8 +259,65 @@ extern void paimon_keylock_shmem_init(void);
 extern void paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_hash, bool all, LockTupleMode mode,
 								   TransactionId xid);
 
-/* ---- views (memtable_view.c) ---- */
+/* ---- private indexes (memtable_private.c) ---- */
+
+/*
+ * A memtable in the backend's own memory, for log that no shared one covers.  Kept to the end of the transaction and shared by its
+ * views, whatever their snapshots: it holds all batches of its range.
+ */
+typedef struct PaimonPrivateIndex PaimonPrivateIndex;
+
+/* An index that covers [from, to); its references are counted by the caller's pins. */
+extern PaimonPrivateIndex *paimon_private_range(PaimonShared *shared, Relation rel, uint64 from, uint64 to);
+
+/* An index of just the batches at positions[]. */
+extern PaimonPrivateIndex *paimon_private_batches(PaimonShared *shared, Relation rel, const uint64 *positions, int n);
+extern PaimonMemtable *paimon_private_memtable(PaimonPrivateIndex *p);
+extern const PaimonArena *paimon_private_arena(PaimonPrivateIndex *p);
+extern void paimon_private_pin(PaimonPrivateIndex *p);
+extern void paimon_private_unpin(PaimonPrivateIndex *p);
+extern void paimon_private_forget_all(void);	/* at the end of the transaction */
+
+/* ---- views (memtable_view.c, memtable_iter.c) ---- */
+
+typedef enum PaimonViewMode
+{
+	PAIMON_VIEW_SNAPSHOT,		/* what the snapshot sees */
+	PAIMON_VIEW_FLUSH,			/* what is committed and not excluded */
+	PAIMON_VIEW_ALL				/* everything that is not known to be aborted */
+} PaimonViewMode;
+
+typedef struct PaimonViewSource
+{
+	PaimonMemtable *mt;
+	const PaimonArena *arena;	/* of the pool or of a private index */
+	uint64		lo;				/* positions of it that count: [lo, hi) */
+	uint64		hi;
+} PaimonViewSource;
+
+typedef struct PaimonViewPins PaimonViewPins;
+
+struct PaimonMemView
+{
+	PaimonShared *shared;
+	Relation	rel;
+	PaimonViewMode mode;
+	Snapshot	snapshot;		/* PAIMON_VIEW_SNAPSHOT */
+	uint64		tail;			/* of the log when the view was opened: for reading external payloads */
+	int			nexcluded;		/* PAIMON_VIEW_FLUSH: batches left over, ascending */
+	uint64	   *excluded;
+	int			nsources;
+	PaimonViewSource *sources;	/* newest first; disjoint ranges */
+	PaimonArena pool;
+	PaimonViewPins *pins;
+};
 
 extern void paimon_memview_init(void);
+
+/* Everything not known to be aborted, up to a tail read by paimon_shared_tail. */
+extern PaimonMemView *paimon_memview_open_all(PaimonShared *shared, Relation rel, const PaimonLogRow *log);
+
+/* Does the view show the batch? */
+extern bool paimon_memview_shows(PaimonMemView *view, PaimonBatchInfo *b);
 
 #endif							/* PAIMON_MEMTABLE_INTERNAL_H */

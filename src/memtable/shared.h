@@ -101,7 +101,7 @@ typedef struct PaimonMemRecord
 /*
  * Everything in the log that `snapshot` sees and that is not in runs according to `log` (read with the same snapshot): left-over
  * prepared batches, and positions >= log->head up to a tail read now.  Catches up, pins memtables, indexes privately what no memtable has.
- * Only an MVCC snapshot will do.  Positions from `limit` on are left out (PG_UINT64_MAX: none).
+ * Only an MVCC snapshot will do; the caller keeps it registered or active while the view is open.  Positions from `limit` on are left out (PG_UINT64_MAX: none).
  * The view lives in CurrentMemoryContext and is released by paimon_memview_close, or with CurrentResourceOwner's resources on error.
  */
 extern PaimonMemView *paimon_memview_open(PaimonShared *shared, Relation rel, Snapshot snapshot, const PaimonLogRow *log, uint64 limit);

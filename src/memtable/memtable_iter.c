@@ -1,0 +1,411 @@
+/*-------------------------------------------------------------------------
+ *
+ * memtable_iter.c
+ *	  Iterators over a view: the visible records of a bucket in the order of keys, and look-ups of one key.
+ *
+ * A view has few sources (a handful of memtables), so the next record is found by comparing all of them.  Each source stands on a record that the
+ * view shows, or is done.  Backward, a source stands within the group of its present key, which it walks forward (newest first); the next group is found by
+ * a search.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "core/core_losertree.h"
+#include "memtable/memtable_internal.h"
+
+typedef struct IterSource
+{
+	const PaimonViewSource *src;
+	PaimonSkipIter it;
+	const PaimonSkipNode *node; /* NULL: done */
+	PaimonRef	batch;			/* asked last */
+	bool		shown;			/* and the answer */
+} IterSource;
+
+struct PaimonMemIter
+{
+	PaimonMemView *view;
+	bool		forward;
+	int			nsources;
+	int			current;		/* source of the record given last, or -1 */
+	MemoryContext external;		/* payload read from the log, of the record given last; NULL before the first */
+	IterSource	sources[FLEXIBLE_ARRAY_MEMBER];
+};
+
+/* Does the view show the record under the source's iterator? */
+static bool
+shows(PaimonMemView *view, IterSource *s, const PaimonSkipNode *n)
+{
+	if (n->pos < s->src->lo || n->pos >= s->src->hi)
+		return false;
+	if (n->batch != s->batch)
+	{
+		s->shown = paimon_memview_shows(view, paimon_arena_ptr(s->src->arena, n->batch));
+		s->batch = n->batch;
+	}
+	return s->shown;
+}
+
+static int
+compare_nodes(const PaimonSkipNode *a, const PaimonSkipNode *b)
+{
+	return paimon_merge_key_cmp(a->prefix, paimon_skip_key(a), a->key_len, b->prefix, paimon_skip_key(b), b->key_len);
+}
+
+/* Opens the source's list of the bucket; false if it has none. */
+static bool
+open_source(IterSource *s, const PaimonViewSource *src, int bucket)
+{
+	const PaimonSkipList *list = paimon_memtable_list(src->mt, src->arena, bucket);
+
+	if (list == NULL)
+		return false;
+	s->src = src;
+	s->node = NULL;
+	s->batch = PAIMON_NO_REF;
+	s->shown = false;
+	paimon_skip_iter_init(&s->it, list, src->arena);
+	return true;
+}
+
+/* Forward: from where the iterator is to the first record that shows. */
+static void
+settle_forward(PaimonMemView *view, IterSource *s)
+{
+	s->node = NULL;
+	while (paimon_skip_valid(&s->it))
+	{
+		const PaimonSkipNode *n = paimon_skip_node(&s->it);
+
+		if (shows(view, s, n))
+		{
+			s->node = n;
+			return;
+		}
+		CHECK_FOR_INTERRUPTS();
+		(void) paimon_skip_next(&s->it);
+	}
+}
+
+/* From where the iterator is: the first record of the same key as `n`'s that shows.  False if none. */
+static bool
+settle_in_group(PaimonMemView *view, IterSource *s, const PaimonSkipNode *key)
+{
+	while (paimon_skip_valid(&s->it))
+	{
+		const PaimonSkipNode *n = paimon_skip_node(&s->it);
+
+		if (n != key && compare_nodes(n, key) != 0)
+			return false;
+		if (shows(view, s, n))
+		{
+			s->node = n;
+			return true;
+		}
+		CHECK_FOR_INTERRUPTS();
+		(void) paimon_skip_next(&s->it);
+	}
+	return false;
+}
+
+/* Backward: from any record of a group, to the first that shows in this group or in one before it. */
+static void
+settle_backward(PaimonMemView *view, IterSource *s)
+{
+	s->node = NULL;
+	while (paimon_skip_valid(&s->it))
+	{
+		const PaimonSkipNode *key = paimon_skip_node(&s->it);
+
+		(void) paimon_skip_seek(&s->it, paimon_skip_key(key), key->key_len, PG_UINT64_MAX);
+		if (settle_in_group(view, s, key))
+			return;
+		(void) paimon_skip_seek_last(&s->it, paimon_skip_key(key), key->key_len, false);
+	}
+}
+
+/* Moves a source behind its record. */
+static void
+advance(PaimonMemIter *it, IterSource *s)
+{
+	const PaimonSkipNode *key = s->node;
+
+	(void) paimon_skip_next(&s->it);
+	if (it->forward)
+	{
+		settle_forward(it->view, s);
+		return;
+	}
+	s->node = NULL;
+	if (settle_in_group(it->view, s, key))
+		return;
+	(void) paimon_skip_seek_last(&s->it, paimon_skip_key(key), key->key_len, false);
+	settle_backward(it->view, s);
+}
+
+/* The payload of a record that the list does not hold: read from the log, with its checksum. */
+static void
+read_external(PaimonMemView *view, const PaimonSkipNode *n, PaimonMemRecord *rec)
+{
+	PaimonBatchHeader header;
+	PaimonBatchRecord r;
+
+	paimon_batch_load_record(view->rel, view->shared->key.storage_id, n->pos, view->tail, &header, &r);
+	if (r.payload.len != n->payload_len || r.key.len != n->key_len || r.kind != n->kind)
+		paimon_batch_report_corrupt(view->rel, n->pos, "record differs from what was indexed");
+	rec->payload = r.payload;
+}
+
+static void
+fill_record(PaimonMemView *view, const IterSource *s, PaimonMemRecord *rec)
+{
+	const PaimonSkipNode *n = s->node;
+	const PaimonBatchInfo *b = paimon_arena_ptr(s->src->arena, n->batch);
+
+	rec->key.data = paimon_skip_key(n);
+	rec->key.len = n->key_len;
+	rec->position = n->pos;
+	rec->kind = n->kind;
+	rec->xid = b->xid;
+	if (n->flags & PAIMON_SKIP_EXTERNAL)
+		read_external(view, n, rec);
+	else
+	{
+		rec->payload.data = paimon_skip_payload(n);
+		rec->payload.len = n->payload_len;
+	}
+}
+
+/* Finds the source whose record comes next and gives it. */
+static bool
+emit(PaimonMemIter *it, PaimonMemRecord *rec)
+{
+	IterSource *best = NULL;
+	MemoryContext old;
+
+	for (int i = 0; i < it->nsources; i++)
+	{
+		IterSource *s = &it->sources[i];
+		int			c;
+
+		if (s->node == NULL)
+			continue;
+		if (best != NULL)
+		{
+			c = compare_nodes(s->node, best->node);
+			if (!it->forward)
+				c = -c;
+			if (c > 0 || (c == 0 && s->node->pos < best->node->pos))
+				continue;
+		}
+		best = s;
+		it->current = i;
+	}
+	if (best == NULL)
+	{
+		it->current = -1;
+		return false;
+	}
+	if (!(best->node->flags & PAIMON_SKIP_EXTERNAL))
+	{
+		fill_record(it->view, best, rec);
+		return true;
+	}
+	if (it->external == NULL)
+		it->external = AllocSetContextCreate(GetMemoryChunkContext(it), "paimon large record", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextReset(it->external);
+	old = MemoryContextSwitchTo(it->external);
+	fill_record(it->view, best, rec);
+	MemoryContextSwitchTo(old);
+	return true;
+}
+
+/* The iterator stands on no record yet; memory in the current context. */
+PaimonMemIter *
+paimon_memiter_begin(PaimonMemView *view, int bucket, bool forward)
+{
+	PaimonMemIter *it = palloc(offsetof(PaimonMemIter, sources) + Max(view->nsources, 1) * sizeof(IterSource));
+
+	it->view = view;
+	it->forward = forward;
+	it->nsources = 0;
+	it->current = -1;
+	it->external = NULL;
+	for (int i = 0; i < view->nsources; i++)
+	{
+		if (open_source(&it->sources[it->nsources], &view->sources[i], bucket))
+			it->nsources++;
+	}
+	return it;
+}
+
+bool
+paimon_memiter_first(PaimonMemIter *it, PaimonMemRecord *rec)
+{
+	for (int i = 0; i < it->nsources; i++)
+	{
+		IterSource *s = &it->sources[i];
+
+		if (it->forward)
+		{
+			(void) paimon_skip_first(&s->it);
+			settle_forward(it->view, s);
+		}
+		else
+		{
+			(void) paimon_skip_last(&s->it);
+			settle_backward(it->view, s);
+		}
+	}
+	return emit(it, rec);
+}
+
+bool
+paimon_memiter_seek(PaimonMemIter *it, const uint8 *key, uint32 len, PaimonMemRecord *rec)
+{
+	for (int i = 0; i < it->nsources; i++)
+	{
+		IterSource *s = &it->sources[i];
+
+		if (it->forward)
+		{
+			(void) paimon_skip_seek(&s->it, key, len, PG_UINT64_MAX);
+			settle_forward(it->view, s);
+		}
+		else
+		{
+			(void) paimon_skip_seek_last(&s->it, key, len, true);
+			settle_backward(it->view, s);
+		}
+	}
+	return emit(it, rec);
+}
+
+/* The record behind the one given last; there must have been one. */
+bool
+paimon_memiter_next(PaimonMemIter *it, PaimonMemRecord *rec)
+{
+	if (it->current < 0)
+		return false;
+	advance(it, &it->sources[it->current]);
+	return emit(it, rec);
+}
+
+void
+paimon_memiter_end(PaimonMemIter *it)
+{
+	if (it->external != NULL)
+		MemoryContextDelete(it->external);
+	pfree(it);
+}
+
+bool
+paimon_memview_empty(PaimonMemView *view, int bucket)
+{
+	for (int i = 0; i < view->nsources; i++)
+	{
+		IterSource	s;
+
+		if (!open_source(&s, &view->sources[i], bucket))
+			continue;
+		(void) paimon_skip_first(&s.it);
+		settle_forward(view, &s);
+		if (s.node != NULL)
+			return false;
+	}
+	return true;
+}
+
+/* Stands on the first record of exactly this key that shows; false if there is none. */
+static bool
+find_key(PaimonMemView *view, IterSource *s, const uint8 *key, uint32 len)
+{
+	const PaimonSkipNode *n;
+
+	if (!paimon_skip_seek(&s->it, key, len, PG_UINT64_MAX))
+		return false;
+	n = paimon_skip_node(&s->it);
+	if (n->key_len != len || memcmp(paimon_skip_key(n), key, len) != 0)
+		return false;
+	return settle_in_group(view, s, n);
+}
+
+/*
+ * Newest visible record of a key.  Sources have disjoint ranges and come newest first, so the first hit is it.  A payload that is not in the
+ * list is read into the current context.
+ */
+bool
+paimon_memview_get(PaimonMemView *view, int bucket, const uint8 *key, uint32 len, PaimonMemRecord *rec)
+{
+	for (int i = 0; i < view->nsources; i++)
+	{
+		IterSource	s;
+
+		if (open_source(&s, &view->sources[i], bucket) && find_key(view, &s, key, len))
+		{
+			fill_record(view, &s, rec);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Adds a transaction that runs to the list, unless it is there. */
+static void
+add_writer(TransactionId **xids, int *n, int *cap, TransactionId xid)
+{
+	for (int i = 0; i < *n; i++)
+	{
+		if ((*xids)[i] == xid)
+			return;
+	}
+	if (*n == *cap)
+	{
+		*cap *= 2;
+		*xids = repalloc(*xids, *cap * sizeof(TransactionId));
+	}
+	(*xids)[(*n)++] = xid;
+}
+
+/* See shared.h. */
+TransactionId *
+paimon_key_writers(PaimonShared *shared, Relation rel, Snapshot snapshot, const PaimonLogRow *log, int bucket,
+				   const uint8 *key, uint32 len, int *nxids, bool *invisible)
+{
+	PaimonMemView *view = paimon_memview_open_all(shared, rel, log);
+	int			cap = 4;
+	TransactionId *xids = palloc(cap * sizeof(TransactionId));
+
+	*nxids = 0;
+	*invisible = false;
+	for (int i = 0; i < view->nsources; i++)
+	{
+		IterSource	s;
+		bool		found = open_source(&s, &view->sources[i], bucket) && find_key(view, &s, key, len);
+
+		while (found)
+		{
+			const PaimonSkipNode *n = s.node;
+			PaimonBatchInfo *b = paimon_arena_ptr(s.src->arena, n->batch);
+
+			if (TransactionIdIsValid(b->xid) && !TransactionIdIsCurrentTransactionId(b->xid))
+			{
+				/* Running first: what ends in between is then seen as invisible, never missed. */
+				if (paimon_batch_running(b))
+					add_writer(&xids, nxids, &cap, b->xid);
+				if (!paimon_batch_visible(b, snapshot))
+					*invisible = true;
+			}
+			(void) paimon_skip_next(&s.it);
+			found = settle_in_group(view, &s, n);
+		}
+	}
+	paimon_memview_close(view);
+	return xids;
+}
