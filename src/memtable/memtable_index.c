@@ -465,31 +465,25 @@ paimon_shared_seal(PaimonShared *shared)
 void
 paimon_shared_freeze_hints(PaimonShared *shared, TransactionId limit)
 {
-	PaimonMemtable *mts[PAIMON_MAX_GENERATIONS];
-	int			n = paimon_memtable_pin_range(shared, 0, PG_UINT64_MAX, mts);
+	PaimonViewPins *pins = paimon_pins_make();
 
-	PG_TRY();
+	pins->nmemtables = paimon_memtable_pin_range(shared, 0, PG_UINT64_MAX, pins->memtables);
+	for (int i = 0; i < pins->nmemtables; i++)
 	{
-		for (int i = 0; i < n; i++)
+		PaimonMemtable *mt = pins->memtables[i];
+		PaimonRef	ref = __atomic_load_n(&mt->first_batch, __ATOMIC_ACQUIRE);
+		PaimonArena arena;
+
+		paimon_memtable_reader(mt, &arena);
+		while (ref != PAIMON_NO_REF)
 		{
-			PaimonArena arena;
-			PaimonRef	ref = __atomic_load_n(&mts[i]->first_batch, __ATOMIC_ACQUIRE);
+			PaimonBatchInfo *b = paimon_arena_ptr(&arena, ref);
 
-			paimon_memtable_reader(mts[i], &arena);
-			while (ref != PAIMON_NO_REF)
-			{
-				PaimonBatchInfo *b = paimon_arena_ptr(&arena, ref);
-
-				if (TransactionIdIsNormal(b->xid) && TransactionIdPrecedes(b->xid, limit))
-					(void) paimon_batch_committed(b);
-				ref = __atomic_load_n(&b->next, __ATOMIC_ACQUIRE);
-			}
+			CHECK_FOR_INTERRUPTS();
+			if (TransactionIdIsNormal(b->xid) && TransactionIdPrecedes(b->xid, limit))
+				(void) paimon_batch_committed(b);
+			ref = __atomic_load_n(&b->next, __ATOMIC_ACQUIRE);
 		}
 	}
-	PG_FINALLY();
-	{
-		for (int i = 0; i < n; i++)
-			paimon_memtable_unpin(mts[i]);
-	}
-	PG_END_TRY();
+	paimon_pins_release(pins);
 }

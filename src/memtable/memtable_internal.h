@@ -10,10 +10,12 @@
 
 #include "postgres.h"
 
+#include "lib/ilist.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 #include "storage/spin.h"
+#include "utils/resowner.h"
 
 #include "core/core_arena.h"
 #include "core/core_bloom.h"
@@ -295,7 +297,24 @@ typedef struct PaimonViewSource
 	uint64		hi;
 } PaimonViewSource;
 
-typedef struct PaimonViewPins PaimonViewPins;
+/* Gaps between memtables, before the first and behind the last, and the left-over batches. */
+#define PAIMON_MAX_PRIVATE (PAIMON_MAX_GENERATIONS + 2)
+#define PAIMON_MAX_SOURCES (PAIMON_MAX_GENERATIONS + PAIMON_MAX_PRIVATE)
+
+/* Pins that go with a resource owner, whatever happens to the memory of who wanted them. */
+typedef struct PaimonViewPins
+{
+	dlist_node	node;
+	ResourceOwner owner;
+	int			nmemtables;
+	int			nprivate;
+	PaimonMemtable *memtables[PAIMON_MAX_GENERATIONS];
+	PaimonPrivateIndex *private[PAIMON_MAX_PRIVATE];
+} PaimonViewPins;
+
+/* An empty set of pins that belongs to CurrentResourceOwner; filled by paimon_memtable_pin_range and paimon_private_pin. */
+extern PaimonViewPins *paimon_pins_make(void);
+extern void paimon_pins_release(PaimonViewPins *pins);
 
 struct PaimonMemView
 {

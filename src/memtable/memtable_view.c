@@ -22,27 +22,13 @@
 #include "memtable/memtable_internal.h"
 #include "stop.h"
 
-/* Gaps between memtables, before the first and behind the last, and the left-over batches. */
-#define MAX_PRIVATE (PAIMON_MAX_GENERATIONS + 2)
-#define MAX_SOURCES (PAIMON_MAX_GENERATIONS + MAX_PRIVATE)
-
-struct PaimonViewPins
-{
-	dlist_node	node;
-	ResourceOwner owner;
-	int			nmemtables;
-	int			nprivate;
-	PaimonMemtable *memtables[PAIMON_MAX_GENERATIONS];
-	PaimonPrivateIndex *private[MAX_PRIVATE];
-};
-
 static dlist_head all_pins = DLIST_STATIC_INIT(all_pins);
 static PaimonViewPins *spare_pins = NULL;	/* one kept for the next view */
 
 /* ---- pins ---- */
 
-static PaimonViewPins *
-make_pins(void)
+PaimonViewPins *
+paimon_pins_make(void)
 {
 	PaimonViewPins *pins = spare_pins;
 
@@ -58,8 +44,8 @@ make_pins(void)
 	return pins;
 }
 
-static void
-release_pins(PaimonViewPins *pins)
+void
+paimon_pins_release(PaimonViewPins *pins)
 {
 	for (int i = 0; i < pins->nmemtables; i++)
 		paimon_memtable_unpin(pins->memtables[i]);
@@ -85,7 +71,7 @@ release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, voi
 		PaimonViewPins *pins = dlist_container(PaimonViewPins, node, it.cur);
 
 		if (pins->owner == CurrentResourceOwner)
-			release_pins(pins);
+			paimon_pins_release(pins);
 	}
 	if (isTopLevel && CurrentResourceOwner == TopTransactionResourceOwner && dlist_is_empty(&all_pins))
 		paimon_private_forget_all();
@@ -104,7 +90,7 @@ add_source(PaimonMemView *view, PaimonMemtable *mt, const PaimonArena *arena, ui
 {
 	PaimonViewSource *s = &view->sources[view->nsources++];
 
-	Assert(view->nsources <= MAX_SOURCES);
+	Assert(view->nsources <= PAIMON_MAX_SOURCES);
 	s->mt = mt;
 	s->arena = arena;
 	s->lo = lo;
@@ -211,7 +197,7 @@ open_view(PaimonShared *shared, Relation rel, PaimonViewMode mode, Snapshot snap
 	view->mode = mode;
 	view->snapshot = snapshot;
 	view->tail = tail;
-	view->sources = palloc(MAX_SOURCES * sizeof(PaimonViewSource));
+	view->sources = palloc(PAIMON_MAX_SOURCES * sizeof(PaimonViewSource));
 	paimon_arena_attach(&view->pool, NULL, paimon_pool_base(), NULL, NULL);
 	if (cut != NULL && cut->nleftover > 0)
 	{
@@ -219,7 +205,7 @@ open_view(PaimonShared *shared, Relation rel, PaimonViewMode mode, Snapshot snap
 		view->excluded = palloc(cut->nleftover * sizeof(uint64));
 		memcpy(view->excluded, cut->leftover, cut->nleftover * sizeof(uint64));
 	}
-	view->pins = make_pins();
+	view->pins = paimon_pins_make();
 	add_leftover(view, log);
 	tail = Min(tail, limit);
 	if (log->head < tail)
@@ -256,7 +242,7 @@ paimon_memview_open_all(PaimonShared *shared, Relation rel, const PaimonLogRow *
 void
 paimon_memview_close(PaimonMemView *view)
 {
-	release_pins(view->pins);
+	paimon_pins_release(view->pins);
 	pfree(view->sources);
 	if (view->excluded != NULL)
 		pfree(view->excluded);
