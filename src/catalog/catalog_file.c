@@ -12,6 +12,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "storage/procarray.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 #include "utils/snapmgr.h"
@@ -103,8 +104,8 @@ read_row(const Datum *values, PaimonFileRow *row)
 static int
 compare_files(const void *pa, const void *pb)
 {
-	const PaimonFileRow *a = pa;
-	const PaimonFileRow *b = pb;
+	const PaimonFileRow *a = *(const PaimonFileRow *const *) pa;
+	const PaimonFileRow *b = *(const PaimonFileRow *const *) pb;
 
 	if (a->bucket != b->bucket)
 		return a->bucket < b->bucket ? -1 : 1;
@@ -117,6 +118,27 @@ compare_files(const void *pa, const void *pb)
 	if (a->file_no != b->file_no)
 		return a->file_no > b->file_no ? -1 : 1;
 	return 0;
+}
+
+/* The rows in the order of the interface.  They are big: pointers are sorted and each row moved once. */
+static PaimonFileRow *
+sort_files(PaimonFileRow *rows, int n)
+{
+	PaimonFileRow **order;
+	PaimonFileRow *sorted;
+
+	if (n < 2)
+		return rows;
+	order = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(PaimonFileRow *));
+	sorted = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(PaimonFileRow));
+	for (int i = 0; i < n; i++)
+		order[i] = &rows[i];
+	qsort(order, n, sizeof(PaimonFileRow *), compare_files);
+	for (int i = 0; i < n; i++)
+		sorted[i] = *order[i];
+	pfree(order);
+	pfree(rows);
+	return sorted;
 }
 
 /* Rows of a storage, live or closed ones, in the order of the interface. */
@@ -154,9 +176,8 @@ read_files(uint64 storage_id, Snapshot snapshot, bool closed, int *nfiles)
 		read_row(values, &rows[n++]);
 	}
 	paimon_manifest_scan_end(&scan);
-	qsort(rows, n, sizeof(PaimonFileRow), compare_files);
 	*nfiles = n;
-	return rows;
+	return sort_files(rows, n);
 }
 
 PaimonFileRow *
