@@ -200,6 +200,7 @@ struct PaimonShared
 	PaimonLogTail tail;			/* under append lock */
 	pg_atomic_uint64 tail_position; /* copy; stored after the batch is in the log */
 	pg_atomic_uint64 head;		/* newest known */
+	pg_atomic_uint64 announced; /* newest manifest version known to be published or about to be */
 
 	TransactionId bulk_xid;		/* Invalid: slot free */
 	uint64		bulk_number;

@@ -117,6 +117,7 @@ init_entries(void)
 		pg_atomic_init_u32(&s->state, PAIMON_STATE_NEW);
 		pg_atomic_init_u64(&s->tail_position, 0);
 		pg_atomic_init_u64(&s->head, 0);
+		pg_atomic_init_u64(&s->announced, 0);
 		pg_atomic_init_u64(&s->last_used, 0);
 	}
 }
@@ -295,6 +296,7 @@ init_slot(PaimonShared *s, const PaimonSharedKey *key, Oid relid, int nbuckets)
 	pg_atomic_write_u32(&s->state, PAIMON_STATE_NEW);
 	pg_atomic_write_u64(&s->tail_position, 0);
 	pg_atomic_write_u64(&s->head, 0);
+	pg_atomic_write_u64(&s->announced, 0);
 	s->bulk_xid = InvalidTransactionId;
 	s->bulk_number = 0;
 	s->starved_chunks = 0;
@@ -506,6 +508,7 @@ paimon_shared_ready(PaimonShared *shared, Relation rel)
 	}
 	LWLockRelease(&shared->append_lock);
 	paimon_shared_advance_head(shared, log.head);
+	paimon_shared_announce(shared, log.version);
 }
 
 /* ---- append lock and tail ---- */
@@ -649,14 +652,37 @@ paimon_shared_unflushed(PaimonShared *shared)
 
 /* ---- head ---- */
 
+/* Raises a number that only grows. */
+static void
+raise_to(pg_atomic_uint64 *number, uint64 value)
+{
+	uint64		old = pg_atomic_read_u64(number);
+
+	while (old < value && !pg_atomic_compare_exchange_u64(number, &old, value))
+		;
+}
+
 /* A committed head somebody read in the manifest. */
 void
 paimon_shared_advance_head(PaimonShared *shared, uint64 head)
 {
-	uint64		old = pg_atomic_read_u64(&shared->head);
+	raise_to(&shared->head, head);
+}
 
-	while (old < head && !pg_atomic_compare_exchange_u64(&shared->head, &old, head))
-		;
+/* Before the publisher commits.  One that fails leaves its version announced: readers then know less, never too much. */
+void
+paimon_shared_announce(PaimonShared *shared, uint64 version)
+{
+	raise_to(&shared->announced, version);
+}
+
+uint64
+paimon_shared_announced(PaimonShared *shared)
+{
+	uint64		version = pg_atomic_read_u64(&shared->announced);
+
+	pg_read_barrier();
+	return version;
 }
 
 /*
