@@ -260,12 +260,13 @@ extern PaimonResult paimon_seq_read(PaimonGroupContext *g, PaimonCursor *c, uint
 extern PaimonResult paimon_seq_prefetch(PaimonGroupContext *g, PaimonSeq *s);
 extern PaimonResult paimon_seq_open_unit(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit);
 extern uint32_t paimon_seq_find_unit(const PaimonSeq *s, uint32_t item);
-extern PaimonResult paimon_seq_words(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width, uint64_t *out);
+extern PaimonResult paimon_seq_words(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width,
+									 uint64_t *out);
 extern PaimonResult paimon_seq_word(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width,
 									uint32_t item, uint64_t *out);
 extern PaimonResult paimon_seq_unit_offsets(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit);
 
-/* ---------- encoding of columns (core_column_encode.c, core_column_dict.c, core_column_seq.c) ---------- */
+/* ---------- encoding of columns (core_column_encode.c, core_column_dict.c, core_column_seq_write.c) ---------- */
 
 typedef struct PaimonEncoder
 {
@@ -338,9 +339,20 @@ typedef struct PaimonColumn
 
 extern PaimonResult paimon_column_load_head(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *out);
 extern PaimonResult paimon_column_values(PaimonGroupContext *g, PaimonColumn *c);
-extern PaimonResult paimon_column_value(PaimonGroupContext *g, PaimonColumn *c, uint32_t row, uint64_t *value, bool *isnull);
+extern PaimonResult paimon_column_value(PaimonGroupContext *g, PaimonColumn *c, uint32_t row, uint64_t *value,
+										bool *isnull);
 
-/* ---------- the key column (core_group_keys.c) ---------- */
+/* ---------- the key column (core_group_keys_encode.c, core_group_keys.c) ---------- */
+
+/* In place of the common length, where lengths differ. */
+#define PAIMON_KEY_LENGTHS_DIFFER	0xFFFFFFFFu
+
+/* The first `len` <= 8 bytes as a big-endian number; bytes beyond `have` count as 0. */
+static inline uint64_t
+paimon_key_word(const uint8_t *p, uint32_t have, uint32_t len)
+{
+	return len == 0 ? 0 : paimon_key_prefix(p, have < len ? have : len) >> (64 - 8 * len);
+}
 
 typedef struct PaimonKeyColumn
 {
@@ -366,6 +378,7 @@ struct PaimonGroup
 };
 
 extern PaimonResult paimon_group_key_packed(PaimonGroup *g, const PaimonPacked **out);
+extern PaimonResult paimon_group_check_keys(PaimonGroup *g);
 extern PaimonResult paimon_group_column(PaimonGroup *g, uint32_t number, PaimonColumn **out);
 
 #endif							/* PAIMON_CORE_COLUMN_H */

@@ -292,7 +292,8 @@ paimon_packed_read(PaimonCursor *c, uint32_t n, PaimonPacked *out)
  * Inlined with constants where the compiler can do better with them.
  */
 static inline __attribute__((always_inline)) void
-unpack_run(const uint8_t *bits, uint64_t bit, uint32_t count, uint32_t width, uint64_t base, uint64_t mul, uint64_t *out)
+unpack_run(const uint8_t *bits, uint64_t bit, uint32_t count, uint32_t width, uint64_t base, uint64_t mul,
+		   uint64_t *out)
 {
 	uint64_t	mask = (UINT64_C(1) << width) - 1;
 

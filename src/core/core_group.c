@@ -1,185 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * core_group.c
- *	  Row groups: header and directory, encoding, opening, access by column.
+ *	  Reading a row group: opening, access by column, kinds, checking.
  *
  *-------------------------------------------------------------------------
  */
-#include "core/core_column.h"
-
-#define GROUP_MAGIC			0x50475250u /* "PRGP" */
-#define GROUP_VERSION		1	/* of the writer */
-#define GROUP_READ_MIN		1	/* a reader must know at least this version */
-
-/* On-disk header; always accessed by offsetof, little-endian. */
-typedef struct GroupHeader
-{
-	uint32_t	magic;
-	uint16_t	version;
-	uint16_t	read_min;
-	uint32_t	total_len;
-	uint32_t	crc;			/* over identity, header with this field 0, directory */
-	uint16_t	nrows;
-	uint16_t	ncolumns;
-	uint32_t	reserved;		/* 0 */
-} GroupHeader;
-
-/* On-disk directory entry. */
-typedef struct GroupEntry
-{
-	uint8_t		phys;			/* 0 for keys and kinds */
-	uint8_t		encoding;
-	uint16_t	width;
-	uint32_t	off;
-	uint32_t	units_len;
-	uint32_t	head_len;
-	uint32_t	head_crc;
-	uint32_t	null_count;
-	int64_t		min;
-	int64_t		max;
-} GroupEntry;
-
-_Static_assert(sizeof(GroupHeader) == 24, "layout of the group header");
-_Static_assert(offsetof(GroupHeader, version) == 4, "layout of the group header");
-_Static_assert(offsetof(GroupHeader, read_min) == 6, "layout of the group header");
-_Static_assert(offsetof(GroupHeader, total_len) == 8, "layout of the group header");
-_Static_assert(offsetof(GroupHeader, crc) == 12, "layout of the group header");
-_Static_assert(offsetof(GroupHeader, nrows) == 16, "layout of the group header");
-_Static_assert(offsetof(GroupHeader, ncolumns) == 18, "layout of the group header");
-_Static_assert(sizeof(GroupEntry) == 40, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, width) == 2, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, off) == 4, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, units_len) == 8, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, head_len) == 12, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, head_crc) == 16, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, null_count) == 20, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, min) == 24, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, max) == 32, "layout of a group's directory entry");
-_Static_assert(PAIMON_GROUP_MAX_ROWS <= UINT16_MAX, "row counts are stored in 16 bits");
-
-static inline uint32_t
-header_size(uint32_t ncolumns)
-{
-	return (uint32_t) (sizeof(GroupHeader) + (ncolumns + PAIMON_COLUMN_FIRST) * sizeof(GroupEntry));
-}
-
-static void
-put_entry(uint8_t *p, const PaimonColumnEntry *e)
-{
-	p[offsetof(GroupEntry, phys)] = e->phys;
-	p[offsetof(GroupEntry, encoding)] = e->encoding;
-	paimon_put_u16(p + offsetof(GroupEntry, width), e->width);
-	paimon_put_u32(p + offsetof(GroupEntry, off), e->off);
-	paimon_put_u32(p + offsetof(GroupEntry, units_len), e->units_len);
-	paimon_put_u32(p + offsetof(GroupEntry, head_len), e->head_len);
-	paimon_put_u32(p + offsetof(GroupEntry, head_crc), e->head_crc);
-	paimon_put_u32(p + offsetof(GroupEntry, null_count), e->null_count);
-	paimon_put_u64(p + offsetof(GroupEntry, min), (uint64_t) e->min);
-	paimon_put_u64(p + offsetof(GroupEntry, max), (uint64_t) e->max);
-}
-
-static void
-get_entry(const uint8_t *p, PaimonColumnEntry *e)
-{
-	e->phys = p[offsetof(GroupEntry, phys)];
-	e->encoding = p[offsetof(GroupEntry, encoding)];
-	e->width = paimon_get_u16(p + offsetof(GroupEntry, width));
-	e->off = paimon_get_u32(p + offsetof(GroupEntry, off));
-	e->units_len = paimon_get_u32(p + offsetof(GroupEntry, units_len));
-	e->head_len = paimon_get_u32(p + offsetof(GroupEntry, head_len));
-	e->head_crc = paimon_get_u32(p + offsetof(GroupEntry, head_crc));
-	e->null_count = paimon_get_u32(p + offsetof(GroupEntry, null_count));
-	e->min = (int64_t) paimon_get_u64(p + offsetof(GroupEntry, min));
-	e->max = (int64_t) paimon_get_u64(p + offsetof(GroupEntry, max));
-}
-
-/* The header's checksum: `head` is header and directory. */
-static uint32_t
-header_crc(uint32_t id_crc, const uint8_t *head, uint32_t len)
-{
-	static const uint8_t zero[4];
-	uint32_t	at = offsetof(GroupHeader, crc);
-	uint32_t	crc = paimon_crc32c(id_crc, head, at);
-
-	crc = paimon_crc32c(crc, zero, sizeof(zero));
-	return paimon_crc32c(crc, head + at + 4, len - at - 4);
-}
-
-static bool
-desc_valid(const PaimonColumnDesc *d)
-{
-	return d->phys >= PAIMON_PHYS_INT && d->phys <= PAIMON_PHYS_SCALED && (d->phys != PAIMON_PHYS_FIXED || d->width > 0);
-}
-
-/* Scratch memory of the encoder. */
-static PaimonResult
-begin_encode(PaimonEncoder *e, const PaimonGroupInput *in, const PaimonAllocator *a)
-{
-	size_t		n = in->nrows;
-
-	memset(e, 0, sizeof(*e));
-	e->a = e->out.a = e->head.a = e->raw.a = e->wide.a = e->sample.a = a;
-	e->nrows = in->nrows;
-	e->zstd_level = in->zstd_level;
-	e->id_crc = paimon_group_id_crc(&in->id);
-	e->words = paimon_core_alloc(a, n * sizeof(uint64_t));
-	e->words2 = paimon_core_alloc(a, n * sizeof(uint64_t));
-	e->items = paimon_core_alloc(a, n * sizeof(PaimonBytes));
-	e->dict = paimon_core_alloc(a, PAIMON_DICT_MAX * sizeof(PaimonBytes));
-	e->dict_words = paimon_core_alloc(a, PAIMON_DICT_MAX * sizeof(uint64_t));
-	e->table = paimon_core_alloc(a, PAIMON_DICT_MAX * 4 * sizeof(uint16_t));
-	if (e->words == NULL || e->words2 == NULL || e->items == NULL || e->dict == NULL || e->dict_words == NULL ||
-		e->table == NULL)
-		return PAIMON_NO_MEMORY;
-	return PAIMON_OK;
-}
-
-PaimonResult
-paimon_group_encode(const PaimonGroupInput *in, const PaimonAllocator *a, uint8_t **out, uint32_t *outlen)
-{
-	PaimonEncoder e;
-	PaimonColumnEntry entry;
-	PaimonResult r;
-	uint32_t	head_len;
-	uint8_t    *h;
-
-	if (in->nrows == 0 || in->nrows > PAIMON_GROUP_MAX_ROWS || in->ncolumns > PAIMON_GROUP_MAX_COLUMNS)
-		return PAIMON_CORRUPT;
-	if ((r = begin_encode(&e, in, a)) != PAIMON_OK)
-		return r;
-	head_len = header_size(in->ncolumns);
-	if (!paimon_buf_reserve(&e.out, head_len + (size_t) in->nrows * 32))
-		return e.out.err;
-	memset(e.out.data, 0, head_len);
-	e.out.len = head_len;
-	for (uint32_t i = 0; i < in->ncolumns + PAIMON_COLUMN_FIRST; i++)
-	{
-		uint32_t	c = i - PAIMON_COLUMN_FIRST;
-
-		if (i == PAIMON_COLUMN_KEY)
-			r = paimon_column_encode_keys(&e, in->keys, &entry);
-		else if (i == PAIMON_COLUMN_KIND)
-			r = paimon_column_encode_kinds(&e, in->kinds, &entry);
-		else if (!desc_valid(&in->columns[c]))
-			r = PAIMON_CORRUPT;
-		else
-			r = paimon_column_encode(&e, i, &in->columns[c], in->values[c], in->nulls ? in->nulls[c] : NULL, &entry);
-		if (r != PAIMON_OK)
-			return r;
-		put_entry(e.out.data + sizeof(GroupHeader) + i * sizeof(GroupEntry), &entry);
-	}
-	h = e.out.data;
-	paimon_put_u32(h + offsetof(GroupHeader, magic), GROUP_MAGIC);
-	paimon_put_u16(h + offsetof(GroupHeader, version), GROUP_VERSION);
-	paimon_put_u16(h + offsetof(GroupHeader, read_min), GROUP_READ_MIN);
-	paimon_put_u32(h + offsetof(GroupHeader, total_len), (uint32_t) e.out.len);
-	paimon_put_u16(h + offsetof(GroupHeader, nrows), (uint16_t) in->nrows);
-	paimon_put_u16(h + offsetof(GroupHeader, ncolumns), (uint16_t) in->ncolumns);
-	paimon_put_u32(h + offsetof(GroupHeader, crc), header_crc(e.id_crc, h, head_len));
-	*out = h;
-	*outlen = (uint32_t) e.out.len;
-	return PAIMON_OK;
-}
+#include "core/core_group_layout.h"
 
 /* May a column described as `want` by the table be stored as `have`? */
 static bool
@@ -469,20 +295,12 @@ check_column(PaimonGroup *g, uint32_t column)
 PaimonResult
 paimon_group_check(PaimonGroup *g)
 {
-	const PaimonBytes *keys;
-	const uint64_t *prefixes;
 	const uint8_t *kinds;
-	uint32_t	fixed_len;
 	uint8_t		constant;
-	PaimonResult r = paimon_group_keys(g, &keys, &prefixes, &fixed_len);
+	PaimonResult r = paimon_group_check_keys(g);
 
 	if (r == PAIMON_OK)
 		r = paimon_group_kinds(g, &kinds, &constant);
-	if (r != PAIMON_OK)
-		return r;
-	for (uint32_t i = 1; i < g->ctx.nrows; i++)
-		if (paimon_bytes_cmp(keys[i - 1].data, keys[i - 1].len, keys[i].data, keys[i].len) > 0)
-			return PAIMON_CORRUPT;
 	for (uint32_t i = 0; i < g->ncolumns && r == PAIMON_OK; i++)
 		r = check_column(g, i);
 	return r;

@@ -1,41 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * core_group_keys.c
- *	  The key column of a row group: encoding, whole decoding, binary search.
+ *	  Reading the key column of a row group: whole decoding, binary search.
  *
- * Keys are sorted byte strings.  What all share in front is stored once.  The
- * rest, if it has the same length of at most 8 bytes everywhere, is a packed
- * big-endian number and searched where it lies; otherwise it is a byte
- * sequence, whose units are told apart by separators in the head, so that a
- * search opens one unit.
- *
- * Separator u (u >= 1): last key of unit u - 1 < separator <= first key of
- * unit u.  The first inequality is strict because units are never cut between
- * equal keys.
+ * Keys that are packed numbers are searched where they lie.  Among keys that
+ * are a byte sequence, separators in the head tell the unit, so that a search
+ * opens one unit.  See core_group_keys_encode.c for what a separator is.
  *
  *-------------------------------------------------------------------------
  */
 #include "core/core_column.h"
 
-/* In place of the common length, where lengths differ. */
-#define KEY_LENGTHS_DIFFER	0xFFFFFFFFu
-
-static uint32_t
-common_prefix(const PaimonBytes *a, const PaimonBytes *b)
-{
-	uint32_t	n = a->len < b->len ? a->len : b->len;
-	uint32_t	i = 0;
-
-	while (i < n && a->data[i] == b->data[i])
-		i++;
-	return i;
-}
-
-/* The first `len` <= 8 bytes as a big-endian number; bytes beyond `have` count as 0. */
+/* Largest number of `len` <= 8 bytes. */
 static inline uint64_t
-word_of(const uint8_t *p, uint32_t have, uint32_t len)
+word_max(uint32_t len)
 {
-	return len == 0 ? 0 : paimon_key_prefix(p, have < len ? have : len) >> (64 - 8 * len);
+	return len == 0 ? 0 : UINT64_MAX >> (64 - 8 * len);
 }
 
 static inline void
@@ -44,85 +24,6 @@ put_word(uint8_t *dst, uint64_t word, uint32_t len)
 	for (uint32_t i = 0; i < len; i++)
 		dst[i] = (uint8_t) (word >> (8 * (len - 1 - i)));
 }
-
-/* Writes suffixes in e->items as units, and the separators. */
-static PaimonResult
-encode_suffixes(PaimonEncoder *e)
-{
-	uint32_t   *starts = paimon_core_alloc(e->a, e->nrows * sizeof(uint32_t));
-	uint32_t	nstarts = 0;
-	PaimonResult r;
-
-	if (starts == NULL)
-		return PAIMON_NO_MEMORY;
-	r = paimon_seq_write(e, PAIMON_COLUMN_KEY, e->items, e->nrows, PAIMON_KEY_UNIT_RAW, true, starts, &nstarts);
-	for (uint32_t u = 1; u < nstarts && r == PAIMON_OK; u++)
-	{
-		const PaimonBytes *first = &e->items[starts[u]];
-		uint32_t	len = common_prefix(first - 1, first) + 1;
-
-		/* first > its predecessor, so it is longer than what they share */
-		paimon_buf_put_u32(&e->head, len);
-		paimon_buf_put(&e->head, first->data, len);
-		r = e->head.err;
-	}
-	return r;
-}
-
-/*
- * Encodes the keys, whose data is never NULL.  PAIMON_CORRUPT if they are not
- * sorted, PAIMON_NO_SPACE if they are 1 GB or more together.
- */
-PaimonResult
-paimon_column_encode_keys(PaimonEncoder *e, const PaimonBytes *keys, PaimonColumnEntry *entry)
-{
-	uint32_t	n = e->nrows;
-	uint32_t	prefix = common_prefix(&keys[0], &keys[n - 1]);
-	bool		same_len = true;
-	uint64_t	total = keys[0].len;
-	PaimonResult r = PAIMON_OK;
-
-	paimon_column_begin(e, entry);
-	for (uint32_t i = 1; i < n; i++)
-	{
-		same_len &= keys[i].len == keys[0].len;
-		total += keys[i].len;
-		if (paimon_bytes_cmp(keys[i - 1].data, keys[i - 1].len, keys[i].data, keys[i].len) > 0)
-			return PAIMON_CORRUPT;
-	}
-	if (total > PAIMON_UNIT_RAW_MAX)
-		return PAIMON_NO_SPACE; /* the reader puts them together again in one piece */
-	paimon_buf_put_u32(&e->head, same_len ? keys[0].len : KEY_LENGTHS_DIFFER);
-	paimon_buf_put_u32(&e->head, prefix);
-	paimon_buf_put(&e->head, keys[0].data, prefix);
-	if (same_len && keys[0].len - prefix <= 8)
-	{
-		uint32_t	len = keys[0].len - prefix;
-		PaimonPackPlan plan;
-
-		entry->encoding = PAIMON_ENC_KEY_WORDS;
-		e->key_words = paimon_core_alloc(e->a, n * sizeof(uint64_t));
-		if (e->key_words == NULL)
-			return PAIMON_NO_MEMORY;
-		for (uint32_t i = 0; i < n; i++)
-			e->key_words[i] = word_of(keys[i].data + prefix, len, len);
-		paimon_pack_plan(&plan, e->key_words, n, e->key_words[0], e->key_words[n - 1] - e->key_words[0]);
-		paimon_pack_write(&plan, e->key_words, &e->head);
-	}
-	else
-	{
-		entry->encoding = PAIMON_ENC_KEY_BYTES;
-		for (uint32_t i = 0; i < n; i++)
-		{
-			e->items[i].data = keys[i].data + prefix;
-			e->items[i].len = keys[i].len - prefix;
-		}
-		r = encode_suffixes(e);
-	}
-	return r == PAIMON_OK ? paimon_column_end(e, PAIMON_COLUMN_KEY, entry) : r;
-}
-
-/* ---------- reading ---------- */
 
 static PaimonResult
 load_separators(PaimonGroup *g, PaimonKeyColumn *k, PaimonCursor *cur)
@@ -165,20 +66,21 @@ load_keys(PaimonGroup *g)
 	len = paimon_get_u32(p);
 	k->prefix.len = paimon_get_u32(p + 4);
 	k->prefix.data = paimon_cursor_take(&cur, k->prefix.len);
-	if (k->prefix.data == NULL || (len != KEY_LENGTHS_DIFFER && (len > PAIMON_UNIT_RAW_MAX || len < k->prefix.len)))
+	if (k->prefix.data == NULL ||
+		(len != PAIMON_KEY_LENGTHS_DIFFER && (len > PAIMON_UNIT_RAW_MAX || len < k->prefix.len)))
 		return PAIMON_CORRUPT;
-	k->fixed_len = len == KEY_LENGTHS_DIFFER ? 0 : len;
+	k->fixed_len = len == PAIMON_KEY_LENGTHS_DIFFER ? 0 : len;
 	k->suffix_len = len - k->prefix.len;
 	if (c->entry.encoding == PAIMON_ENC_KEY_WORDS)
 	{
-		if (len == KEY_LENGTHS_DIFFER || k->suffix_len > 8 || c->entry.units_len != 0)
+		if (len == PAIMON_KEY_LENGTHS_DIFFER || k->suffix_len > 8 || c->entry.units_len != 0)
 			return PAIMON_CORRUPT;
 		r = paimon_packed_read(&cur, g->ctx.nrows, &k->packed);
 	}
 	else
 	{
 		r = paimon_seq_read(&g->ctx, &cur, PAIMON_COLUMN_KEY, g->ctx.nrows, c->entry.off, c->entry.units_len, &k->seq);
-		if (r == PAIMON_OK && len != KEY_LENGTHS_DIFFER &&
+		if (r == PAIMON_OK && len != PAIMON_KEY_LENGTHS_DIFFER &&
 			(k->seq.lens.width != 0 || k->seq.lens.slope != 0 || k->seq.lens.base != k->suffix_len))
 			r = PAIMON_CORRUPT;
 		if (r == PAIMON_OK)
@@ -225,6 +127,7 @@ decode_words(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
 	PaimonKeyColumn *k = &g->key;
 	uint32_t	n = g->ctx.nrows;
 	uint32_t	len = k->fixed_len;
+	uint64_t	all = 0;
 	uint8_t    *data;
 
 	if ((uint64_t) n * len > PAIMON_UNIT_RAW_MAX)
@@ -233,15 +136,18 @@ decode_words(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
 	if (data == NULL)
 		return PAIMON_NO_MEMORY;
 	paimon_packed_unpack(&k->packed, 0, n, prefixes);
+	for (uint32_t i = 0; i < n; i++)
+		all |= prefixes[i];
+	if (all > word_max(k->suffix_len))
+		return PAIMON_CORRUPT;
 	if (len <= 8 && len > 0)
 	{
 		/* the whole key fits a word: the 8 bytes written beyond it are overwritten by the next one */
 		uint64_t	front = paimon_key_prefix(k->prefix.data, k->prefix.len);
-		uint64_t	mask = k->suffix_len == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * k->suffix_len)) - 1;
 
 		for (uint32_t i = 0; i < n; i++, data += len)
 		{
-			prefixes[i] = front | (prefixes[i] & mask) << (64 - 8 * len);
+			prefixes[i] = front | prefixes[i] << (64 - 8 * len);
 			put_be64(data, prefixes[i]);
 			keys[i].data = data;
 			keys[i].len = len;
@@ -341,6 +247,8 @@ paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key)
 	PaimonKeyColumn *k = &g->key;
 	PaimonResult r = load_keys(g);
 	const uint8_t *suffix = NULL;
+	uint64_t	word = 0;
+	uint32_t	len;
 	uint8_t    *data;
 
 	if (r != PAIMON_OK)
@@ -352,7 +260,7 @@ paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key)
 		*key = k->keys[row];
 		return PAIMON_OK;
 	}
-	key->len = k->fixed_len;
+	len = k->fixed_len;
 	if (!keys_are_words(g))
 	{
 		uint32_t	unit = paimon_seq_find_unit(&k->seq, row);
@@ -361,22 +269,26 @@ paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key)
 		if ((r = paimon_seq_unit_offsets(&g->ctx, &k->seq, unit)) != PAIMON_OK)
 			return r;
 		suffix = u->raw + u->offsets[row - u->first];
-		key->len = k->prefix.len + u->offsets[row - u->first + 1] - u->offsets[row - u->first];
+		len = k->prefix.len + u->offsets[row - u->first + 1] - u->offsets[row - u->first];
 		if (k->prefix.len == 0)
 		{
 			key->data = suffix;
+			key->len = len;
 			return PAIMON_OK;
 		}
 	}
-	data = paimon_core_alloc(&g->ctx.a, (size_t) key->len + 1);
+	else if ((word = paimon_packed_get(&k->packed, row)) > word_max(k->suffix_len))
+		return PAIMON_CORRUPT;
+	data = paimon_core_alloc(&g->ctx.a, (size_t) len + 1);
 	if (data == NULL)
 		return PAIMON_NO_MEMORY;
 	memcpy(data, k->prefix.data, k->prefix.len);
 	if (suffix != NULL)
-		memcpy(data + k->prefix.len, suffix, key->len - k->prefix.len);
+		memcpy(data + k->prefix.len, suffix, len - k->prefix.len);
 	else
-		put_word(data + k->prefix.len, paimon_packed_get(&k->packed, row), k->suffix_len);
+		put_word(data + k->prefix.len, word, k->suffix_len);
 	key->data = data;
+	key->len = len;
 	return PAIMON_OK;
 }
 
@@ -384,7 +296,7 @@ paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key)
 static void
 seek_words(const PaimonKeyColumn *k, uint32_t nrows, const uint8_t *rest, uint32_t len, uint32_t *row, bool *equal)
 {
-	uint64_t	target = word_of(rest, len, k->suffix_len);
+	uint64_t	target = paimon_key_word(rest, len, k->suffix_len);
 	bool		longer = len > k->suffix_len;	/* then a key equal in its bytes is smaller */
 	uint32_t	lo = 0;
 	uint32_t	hi = nrows;
@@ -464,5 +376,33 @@ paimon_group_seek(PaimonGroup *g, const uint8_t *key, uint32_t len, uint32_t *ro
 	if (!keys_are_words(g))
 		return seek_bytes(g, key + shared, len - shared, row, equal);
 	seek_words(k, g->ctx.nrows, key + shared, len - shared, row, equal);
+	return PAIMON_OK;
+}
+
+/* Decodes all keys; they must be sorted and the separators must separate them. */
+PaimonResult
+paimon_group_check_keys(PaimonGroup *g)
+{
+	PaimonKeyColumn *k = &g->key;
+	const PaimonBytes *keys;
+	const uint64_t *prefixes;
+	uint32_t	fixed_len;
+	PaimonResult r = paimon_group_keys(g, &keys, &prefixes, &fixed_len);
+
+	if (r != PAIMON_OK)
+		return r;
+	for (uint32_t i = 1; i < g->ctx.nrows; i++)
+		if (paimon_bytes_cmp(keys[i - 1].data, keys[i - 1].len, keys[i].data, keys[i].len) > 0)
+			return PAIMON_CORRUPT;
+	for (uint32_t u = 1; !keys_are_words(g) && u < k->seq.nunits; u++)
+	{
+		const PaimonBytes *first = &keys[k->seq.units[u].first];
+		const PaimonBytes *sep = &k->separators[u];
+		uint32_t	skip = k->prefix.len;
+
+		if (paimon_bytes_cmp(first[-1].data + skip, first[-1].len - skip, sep->data, sep->len) >= 0 ||
+			paimon_bytes_cmp(sep->data, sep->len, first->data + skip, first->len - skip) > 0)
+			return PAIMON_CORRUPT;
+	}
 	return PAIMON_OK;
 }

@@ -193,7 +193,8 @@ check_random(uint32_t rounds)
 	for (uint32_t k = 0; k < rounds; k++)
 	{
 		UnitGroup	g;
-		uint32_t	nrows = unit_below(3) ? sizes[unit_below(sizeof(sizes) / sizeof(sizes[0]))] : 1 + (uint32_t) unit_below(8192);
+		uint32_t	some = sizes[unit_below(sizeof(sizes) / sizeof(sizes[0]))];
+		uint32_t	nrows = unit_below(3) ? some : 1 + (uint32_t) unit_below(8192);
 		uint32_t	maxlen = nrows < 100 ? 100000 : 600;
 
 		unit_arena_reset(&made);
@@ -224,7 +225,11 @@ check_large(void)
 		g.columns[c].width = 0;
 		g.nulls[c] = NULL;
 		for (uint32_t i = 0; i < 50; i++)
-			g.values[c][i] = unit_group_varlena(&made_alloc, big + i * 1000, i == 7 ? 3000000 : i == 30 ? 4900000 : i % 3 ? i * 300 : 0);
+		{
+			uint32_t	n = i == 7 ? 3000000 : i == 30 ? 4900000 : i % 3 ? i * 300 : 0;
+
+			g.values[c][i] = unit_group_varlena(&made_alloc, big + i * 1000, n);
+		}
 	}
 	for (uint32_t i = 0; i < 50; i++)
 	{

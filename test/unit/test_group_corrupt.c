@@ -129,8 +129,9 @@ main(int argc, char **argv)
 		uint8_t    *data = NULL;
 		uint32_t	len = 0;
 
-		unit_group_make(&g, &made_alloc, 1 + (uint32_t) unit_below(k % 5 == 0 ? 700 : 60), 1 + (uint32_t) unit_below(4), 40,
-						(int) (k % 3));
+		uint32_t	nrows = 1 + (uint32_t) unit_below(k % 5 == 0 ? 700 : 60);
+
+		unit_group_make(&g, &made_alloc, nrows, 1 + (uint32_t) unit_below(4), 40, (int) (k % 3));
 		CHECK_EQ(paimon_group_encode(&g.in, &coded_alloc, &data, &len), PAIMON_OK);
 		if (len < 12000)
 			check_flips(&g, data, len);

@@ -104,8 +104,8 @@ make(UnitGroup *g, const PaimonAllocator *a, bool text_keys, int level)
 		for (uint32_t j = 0; j < 8; j++)
 			k[j] = (uint8_t) (id >> (56 - 8 * j));
 		if (text_keys)
-			g->keys[i].len = (uint32_t) snprintf((char *) k, 64, "customer/%06u/%.*s", (unsigned) (id & 0xFFFFF), (int) next(30),
-												 "abcdefghijklmnopqrstuvwxyzabcdef");
+			g->keys[i].len = (uint32_t) snprintf((char *) k, 64, "customer/%06u/%.*s", (unsigned) (id & 0xFFFFF),
+												 (int) next(30), "abcdefghijklmnopqrstuvwxyzabcdef");
 		g->kinds[i] = (uint8_t) (text_keys ? next(6) : PAIMON_KIND_REPLACE);
 		make_row(g, a, i, id - 1000);
 	}
@@ -176,7 +176,8 @@ golden(bool text_keys, int level, bool write)
 	fclose(f);
 	if (!write)
 	{
-		CHECK_MSG(level != 0 || (stored_len == len && memcmp(stored, data, len) == 0), "%s: other bytes are written now", path);
+		CHECK_MSG(level != 0 || (stored_len == len && memcmp(stored, data, len) == 0), "%s: other bytes are written",
+				  path);
 		src = unit_source(&s, stored, stored_len, &alloc);
 		CHECK_EQ(paimon_group_open(&src, &g.in.id, g.columns, NCOLUMNS, &alloc, &r), PAIMON_OK);
 		CHECK_EQ(paimon_group_check(r), PAIMON_OK);

@@ -23,7 +23,7 @@ typedef struct UnitGroup
 	bool	  **nulls;
 } UnitGroup;
 
-/* Bytes of an encoded group behind PaimonGroupSource: each fetch is a copy of its own, so that sanitizers see its end. */
+/* Bytes of an encoded group behind PaimonGroupSource: each fetch is a copy, so that sanitizers see its end. */
 typedef struct UnitSource
 {
 	const uint8_t *data;
@@ -252,7 +252,7 @@ static UNIT_UNUSED void
 unit_group_key(const PaimonAllocator *a, uint32_t pattern, uint64_t base, PaimonBytes *out)
 {
 	static const uint32_t fixed[] = {8, 12, 16, 4, 1};
-	uint32_t	len = pattern < 5 ? fixed[pattern] : pattern == 5 ? (uint32_t) unit_below(40) : (uint32_t) unit_below(12);
+	uint32_t	len = pattern < 5 ? fixed[pattern] : (uint32_t) unit_below(pattern == 5 ? 40 : 12);
 	uint32_t	shared = pattern == 6 ? 20 : 0;
 	uint8_t    *p = paimon_core_alloc(a, shared + len + 1);
 	uint64_t	v = base + unit_below(base % 3 == 0 ? 1000 : 1000000);

@@ -1,0 +1,199 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_column_pack.c
+ *	  Packed numbers: every width, divisors, slopes, extremes, truncation.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "core/core_column.h"
+#include "unit.h"
+
+#define MAX_N 3000
+
+static UnitArena arena;
+static PaimonAllocator alloc;
+
+/*
+ * Packs v[0..n), reads it back in all ways, and returns the packing's size.
+ * The bytes are copied to a block of exactly their size for the sanitizer.
+ */
+static uint64_t
+round_trip(const uint64_t *v, uint32_t n, uint64_t min, uint64_t range, uint32_t *width)
+{
+	static uint64_t got[MAX_N];
+	PaimonPackPlan plan;
+	PaimonBuf	buf = {.a = &alloc};
+	PaimonPacked p;
+	PaimonCursor c;
+	uint8_t    *exact;
+	uint32_t	first = (uint32_t) unit_below(n);
+	uint32_t	count = (uint32_t) unit_below(n - first + 1);
+
+	paimon_pack_plan(&plan, v, n, min, range);
+	paimon_pack_write(&plan, v, &buf);
+	CHECK_EQ(buf.err, PAIMON_OK);
+	CHECK_EQ(buf.len, paimon_pack_size(&plan));
+	exact = malloc(buf.len);
+	memcpy(exact, buf.data, buf.len);
+	for (size_t len = 0; len < buf.len; len += 1 + len / 4)
+	{
+		c.p = exact;
+		c.end = exact + len;
+		CHECK_EQ(paimon_packed_read(&c, n, &p), PAIMON_CORRUPT);
+	}
+	c.p = exact;
+	c.end = exact + buf.len;
+	CHECK_EQ(paimon_packed_read(&c, n, &p), PAIMON_OK);
+	CHECK(c.p == c.end);
+	paimon_packed_unpack(&p, 0, n, got);
+	for (uint32_t i = 0; i < n; i++)
+		CHECK_MSG(got[i] == v[i] && paimon_packed_get(&p, i) == v[i], "row %u of %u, width %u", i, n, p.width);
+	paimon_packed_unpack(&p, first, count, got);
+	CHECK(memcmp(got, v + first, count * sizeof(uint64_t)) == 0);
+	*width = p.width;
+	free(exact);
+	unit_arena_reset(&arena);
+	return buf.len;
+}
+
+static uint64_t
+signed_range(const uint64_t *v, uint32_t n, uint64_t *min)
+{
+	int64_t		lo = INT64_MAX;
+	int64_t		hi = INT64_MIN;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		lo = (int64_t) v[i] < lo ? (int64_t) v[i] : lo;
+		hi = (int64_t) v[i] > hi ? (int64_t) v[i] : hi;
+	}
+	*min = (uint64_t) lo;
+	return (uint64_t) hi - (uint64_t) lo;
+}
+
+/* Every width at every base, with and without a divisor. */
+static void
+check_widths(void)
+{
+	static uint64_t v[MAX_N];
+	static const uint32_t sizes[] = {1, 2, 3, 8, 9, 64, 65, 500};
+	uint32_t	width;
+	uint64_t	min;
+
+	for (uint32_t w = 0; w <= 64; w++)
+		for (uint32_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+		{
+			uint32_t	n = sizes[s];
+			uint64_t	base = unit_below(4) ? unit_rand() : 0;
+			uint64_t	mul = w < 57 && unit_below(2) ? 1 + unit_below(UINT64_C(1) << (57 - w)) : 1;
+			uint64_t	mask = w == 64 ? UINT64_MAX : (UINT64_C(1) << w) - 1;
+			uint64_t	range;
+
+			for (uint32_t i = 0; i < n; i++)
+				v[i] = base + mul * (i == 0 ? 0 : i == 1 ? mask : unit_rand() & mask);
+
+			/* few numbers may have a large common divisor; a range that wraps as signed numbers is plain */
+			range = signed_range(v, n, &min);
+			round_trip(v, n, min, range, &width);
+			CHECK_MSG(width == 64 || width <= w, "width %u for %u", width, w);
+
+			/* unsigned, as keys are */
+			if (n > 1 && base + mul * mask >= base)
+			{
+				round_trip(v, n, base, mul * mask, &width);
+				CHECK_MSG(w > 57 ? width == 64 || n < 10 : width <= w, "width %u for %u", width, w);
+				CHECK_MSG(n < 500 || width == (w > 57 ? 64 : w), "width %u for %u", width, w);
+			}
+		}
+}
+
+/* Straight lines with noise need bits for the noise only. */
+static void
+check_slopes(void)
+{
+	static uint64_t v[MAX_N];
+	uint32_t	width;
+	uint64_t	min;
+	uint64_t	range;
+
+	for (uint32_t k = 0; k < 300; k++)
+	{
+		uint32_t	n = 64 + (uint32_t) unit_below(MAX_N - 64);
+		uint64_t	base = unit_rand() >> 2;
+		uint64_t	step = 1000 + (unit_rand() >> (34 + unit_below(20)));
+		uint64_t	noise = 1 + unit_below(200);
+		uint64_t	divisor = 1 + unit_below(3) * 499;
+		bool		falling = unit_below(2);
+
+		if (step * n >= UINT64_C(1) << 46)
+			step = 1000;
+		for (uint32_t i = 0; i < n; i++)
+		{
+			uint64_t	d = divisor * (i * step + unit_below(noise));
+
+			v[i] = falling ? base - d : base + d;
+		}
+		range = signed_range(v, n, &min);
+		round_trip(v, n, min, range, &width);
+		CHECK_MSG(width <= 10, "width %u, step %" PRIu64 ", noise %" PRIu64, width, step, noise);
+	}
+}
+
+static void
+check_extremes(void)
+{
+	static uint64_t v[MAX_N];
+	static const int64_t odd[] = {INT64_MIN, INT64_MAX, 0, -1, 1, INT64_MIN + 1, INT64_MAX - 1};
+	uint32_t	width;
+	uint64_t	min;
+
+	for (uint32_t k = 0; k < 300; k++)
+	{
+		uint32_t	n = 1 + (uint32_t) unit_below(100);
+		uint32_t	kinds = 1 + (uint32_t) unit_below(7);
+		uint64_t	range;
+
+		for (uint32_t i = 0; i < n; i++)
+			v[i] = (uint64_t) odd[unit_below(kinds)];
+		range = signed_range(v, n, &min);
+		round_trip(v, n, min, range, &width);
+	}
+	for (uint32_t i = 0; i < 200; i++)
+		v[i] = (uint64_t) INT64_MIN + i * 7;
+	v[200] = (uint64_t) INT64_MAX;
+	round_trip(v, 200, v[0], 199 * 7, &width);
+	CHECK_EQ(width, 0);
+	round_trip(v, 201, v[0], UINT64_MAX, &width);
+	CHECK_EQ(width, 64);
+}
+
+/* Headers that cannot be. */
+static void
+check_malformed(void)
+{
+	static const uint8_t bad[][2] = {{58, 0}, {63, 0}, {65, 0}, {255, 0}, {3, 8}, {3, 255}};
+	uint8_t		bytes[64] = {0};
+	PaimonPacked p;
+
+	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	{
+		PaimonCursor c = {bytes, bytes + sizeof(bytes)};
+
+		bytes[0] = bad[i][0];
+		bytes[1] = bad[i][1];
+		CHECK_EQ(paimon_packed_read(&c, 1, &p), PAIMON_CORRUPT);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	unit_begin("column_pack", argc, argv);
+	alloc = unit_arena_init(&arena);
+	check_widths();
+	check_slopes();
+	check_extremes();
+	check_malformed();
+	unit_arena_reset(&arena);
+	return unit_end();
+}
