@@ -261,4 +261,18 @@ paimon_collation_is_c(Oid collation)
 #define PAIMON_SLOT_IS_CURRENT_XACT(fn) .is_current_xact_tuple = fn,
 #endif
 
+/* The table access method's callback for new storage was renamed in 16. */
+#if PG_VERSION_NUM < 160000
+#define paimon_set_new_locator_callback(routine, fn) ((routine)->relation_set_new_filenode = (fn))
+#else
+#define paimon_set_new_locator_callback(routine, fn) ((routine)->relation_set_new_filelocator = (fn))
+#endif
+
+/* Statistics of an updated row: 16 and up also ask whether it went to another page. */
+#if PG_VERSION_NUM < 160000
+#define paimon_count_update(rel) pgstat_count_heap_update((rel), false)
+#else
+#define paimon_count_update(rel) pgstat_count_heap_update((rel), false, false)
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

@@ -70,4 +70,10 @@ extern bool paimon_buffer_fetch_tid(PaimonTable *table, Relation rel, ItemPointe
  */
 extern bool paimon_buffer_touched(PaimonTable *table, Relation rel, int bucket, const uint8 *key, uint32 len, CommandId *cid, uint8 *kind);
 
+/* The transaction's writes to this storage belong to another relation from now on (a rewrite's result is taken over by its table). */
+extern void paimon_buffer_adopt(uint64 storage_id, Oid relid);
+
+/* Registers finished files as what this transaction adds to the table; see memtable_commit.c. */
+extern void paimon_bulk_register(PaimonTable *table, Relation rel, PaimonFileRow *files, int nfiles);
+
 #endif							/* PAIMON_BUFFER_H */

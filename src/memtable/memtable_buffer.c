@@ -452,6 +452,15 @@ paimon_buffer_put(PaimonTable *table, Relation rel, CommandId cid, int bucket, u
 	paimon_ordinal_tid(rec->ordinal, tid);
 }
 
+void
+paimon_buffer_adopt(uint64 storage_id, Oid relid)
+{
+	WriteBuffer *wb = paimon_wb_find(storage_id);
+
+	if (wb != NULL)
+		wb->relid = relid;
+}
+
 /* ---- looking ---- */
 
 bool

@@ -229,9 +229,8 @@ temporary_number(uint64 storage_id)
  * stops there while we are running.
  */
 static uint64
-take_number(Commit *c)
+take_number(PaimonTable *table, Relation rel)
 {
-	PaimonTable *table = c->wb->table;
 	MemoryContext old;
 	uint64		number;
 
@@ -243,35 +242,30 @@ take_number(Commit *c)
 	MemoryContextSwitchTo(old);
 	paimon_append_lock(table->shared);
 	number = paimon_bulk_enter(table->shared, GetTopTransactionId());
-	append_batch(table, c->rel, paimon_batch_begin(table->desc->nbuckets), 0);
+	append_batch(table, rel, paimon_batch_begin(table->desc->nbuckets), 0);
 	paimon_append_unlock(table->shared);
 	return number;
 }
 
-/* Registers the runs; the caller holds the publish lock. */
-static void
-register_runs(Commit *c)
+/*
+ * Registers the files of a large write as what the present transaction adds to the table: takes the publish lock (kept until the transaction
+ * ends), a number, and inserts the manifest rows.  The files' WAL must have been flushed.
+ */
+void
+paimon_bulk_register(PaimonTable *table, Relation rel, PaimonFileRow *files, int nfiles)
 {
-	PaimonTable *table = c->wb->table;
-	uint64		number = take_number(c);
+	uint64		number;
 	Snapshot	snapshot;
 	PaimonLogRow log;
-	ListCell   *lc;
 
+	paimon_lock_publish(table->storage_id);
+	number = take_number(table, rel);
 	PAIMON_STOP_POINT("bulk-numbered");
-	foreach(lc, c->wb->spills)
+	for (int i = 0; i < nfiles; i++)
 	{
-		SpillRun   *run = lfirst(lc);
-
-		for (int i = 0; i < run->nfiles; i++)
-		{
-			PaimonFileRow *file = &run->files[i];
-
-			file->min_position = file->max_position = number;
-			file->ordinal = run->seq;
-			file->source = PAIMON_SOURCE_BULK;
-			paimon_catalog_file_insert(file);
-		}
+		files[i].min_position = files[i].max_position = number;
+		files[i].source = PAIMON_SOURCE_BULK;
+		paimon_catalog_file_insert(&files[i]);
 	}
 	snapshot = paimon_catalog_latest_snapshot();
 	if (!paimon_catalog_log_get(table->storage_id, snapshot, &log))
@@ -284,11 +278,37 @@ register_runs(Commit *c)
 	PAIMON_STOP_POINT("bulk-registered");
 }
 
+/* All spilled runs of a buffer: each keeps its place among them by its sequence number. */
+static void
+register_runs(Commit *c)
+{
+	ListCell   *lc;
+	int			n = 0;
+	PaimonFileRow *files;
+
+	foreach(lc, c->wb->spills)
+		n += ((SpillRun *) lfirst(lc))->nfiles;
+	if (n == 0)
+		return;
+	files = palloc(sizeof(PaimonFileRow) * n);
+	n = 0;
+	foreach(lc, c->wb->spills)
+	{
+		SpillRun   *run = lfirst(lc);
+
+		for (int i = 0; i < run->nfiles; i++)
+		{
+			files[n] = run->files[i];
+			files[n++].ordinal = run->seq;
+		}
+	}
+	paimon_bulk_register(c->wb->table, c->rel, files, n);
+}
+
 static void
 commit_large(Commit *c)
 {
 	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
-	paimon_lock_publish(c->wb->storage_id);
 	register_runs(c);
 	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
 }

@@ -1,0 +1,113 @@
+/*-------------------------------------------------------------------------
+ *
+ * am.h
+ *	  The callbacks of the table access method `paimon` and the index access method `paimon_key`, by file.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_AM_AM_H
+#define PAIMON_AM_AM_H
+
+#include "postgres.h"
+
+#include "access/amapi.h"
+#include "access/tableam.h"
+
+#include "scan/scan.h"
+
+/* am_scan.c */
+extern const TupleTableSlotOps *paimon_slot_callbacks(Relation rel);
+extern TableScanDesc paimon_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key,
+									   ParallelTableScanDesc pscan, uint32 flags);
+extern void paimon_scan_end(TableScanDesc scan);
+extern void paimon_scan_rescan(TableScanDesc scan, struct ScanKeyData *key, bool set_params, bool allow_strat,
+							   bool allow_sync, bool allow_pagemode);
+extern bool paimon_scan_getnextslot(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot);
+extern void paimon_put_row(TupleTableSlot *slot, PaimonTable *table, const PaimonRowRef *row, bool whole);
+
+/* am_fetch.c */
+typedef struct PaimonIndexFetch
+{
+	IndexFetchTableData base;
+	PaimonTable *table;
+	bool		has_row;		/* the index scan has just looked this row up */
+	PaimonRowRef row;
+} PaimonIndexFetch;
+
+extern struct IndexFetchTableData *paimon_index_fetch_begin(Relation rel);
+extern void paimon_index_fetch_reset(struct IndexFetchTableData *data);
+extern void paimon_index_fetch_end(struct IndexFetchTableData *data);
+extern bool paimon_index_fetch_tuple(struct IndexFetchTableData *data, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot,
+									 bool *call_again, bool *all_dead);
+extern bool paimon_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot);
+extern bool paimon_tuple_tid_valid(TableScanDesc scan, ItemPointer tid);
+extern void paimon_tuple_get_latest_tid(TableScanDesc scan, ItemPointer tid);
+extern bool paimon_tuple_satisfies_snapshot(Relation rel, TupleTableSlot *slot, Snapshot snapshot);
+
+/* am_lock.c */
+
+/* A row that a statement is about to change, copied from where it lies. */
+typedef struct PaimonTarget
+{
+	int			bucket;
+	uint8		kind;
+	StringInfoData key;
+	StringInfoData payload;
+} PaimonTarget;
+
+extern bool paimon_target_get(PaimonTable *table, Relation rel, ItemPointer tid, bool with_payload, PaimonTarget *target);
+extern TM_Result paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot,
+								 LockTupleMode mode, LockWaitPolicy policy, TM_FailureData *tmfd, bool *unchanged);
+extern TM_Result paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, PaimonLookup **lookup, PaimonRowRef *row);
+extern TM_Result paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
+								   LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd);
+extern TM_Result paimon_check_touched(PaimonTable *table, Relation rel, const PaimonTarget *target, CommandId cid, TM_FailureData *tmfd);
+
+/* am_modify.c */
+extern void paimon_tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options, struct BulkInsertStateData *bistate);
+extern void paimon_tuple_insert_speculative(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+											struct BulkInsertStateData *bistate, uint32 token);
+extern void paimon_tuple_complete_speculative(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded);
+extern void paimon_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandId cid, int options,
+								struct BulkInsertStateData *bistate);
+extern TM_Result paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck, bool wait,
+									 TM_FailureData *tmfd, bool changing_part);
+extern TM_Result paimon_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid, Snapshot snapshot,
+									 Snapshot crosscheck, bool wait, TM_FailureData *tmfd, LockTupleMode *lockmode,
+									 PaimonUpdateIndexes *update_indexes);
+extern void paimon_finish_bulk_insert(Relation rel, int options);
+
+/* am_ddl.c */
+extern void paimon_ddl_hooks_init(void);
+extern void paimon_relation_set_new_locator(Relation rel, const PaimonLocator *locator, char persistence,
+											TransactionId *freeze_xid, MultiXactId *minmulti);
+extern void paimon_relation_nontransactional_truncate(Relation rel);
+extern void paimon_relation_copy_data(Relation rel, const PaimonLocator *locator);
+extern void paimon_relation_copy_for_cluster(Relation old_table, Relation new_table, Relation old_index, bool use_sort,
+											 TransactionId oldest_xmin, TransactionId *xid_cutoff, MultiXactId *multi_cutoff,
+											 double *num_tuples, double *tups_vacuumed, double *tups_recently_dead);
+
+/* am_rekey.c */
+extern double paimon_rekey(Relation heap, Relation index, const PaimonStorageRow *row);
+extern double paimon_copy_rows(PaimonTable *from, Relation from_rel, PaimonTable *to, Relation to_rel);
+
+/* am_size.c: sizes and ANALYZE */
+extern uint64 paimon_relation_size(Relation rel, ForkNumber fork);
+extern void paimon_estimate_size(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples, double *allvisfrac);
+extern double paimon_estimate_rows(PaimonTable *table, Relation rel);
+
+/* am_vacuum.c */
+struct VacuumParams;
+extern void paimon_relation_vacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy strategy);
+
+/* routines filled in by file */
+extern void paimon_scan_routine(TableAmRoutine *routine);
+extern void paimon_size_routine(TableAmRoutine *routine);
+
+/* am_index.c */
+extern void paimon_index_routine(IndexAmRoutine *amroutine);
+
+/* am_executor.c */
+extern void paimon_executor_init(void);
+
+#endif							/* PAIMON_AM_AM_H */

@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * am_fetch.c
+ *	  Rows by ctid: for index scans, triggers, EvalPlanQual and TID scans.
+ *
+ * A ctid says where a row lies, not whether a snapshot sees it.  SnapshotAny takes what is there; an MVCC snapshot sees it if the merged row of its
+ * key, read with that snapshot, lies at the same place.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "am/am.h"
+#include "pgstat.h"
+#include "storage/predicate.h"
+
+struct IndexFetchTableData *
+paimon_index_fetch_begin(Relation rel)
+{
+	PaimonIndexFetch *fetch = palloc0(sizeof(PaimonIndexFetch));
+
+	fetch->base.rel = rel;
+	fetch->table = paimon_table_get(rel, false);
+	return &fetch->base;
+}
+
+void
+paimon_index_fetch_reset(struct IndexFetchTableData *data)
+{
+	((PaimonIndexFetch *) data)->has_row = false;
+}
+
+void
+paimon_index_fetch_end(struct IndexFetchTableData *data)
+{
+	pfree(data);
+}
+
+static bool
+is_delete(uint8 kind)
+{
+	return kind == PAIMON_KIND_REMOVE || kind == PAIMON_KIND_DELETE || kind == PAIMON_KIND_UPDATE_BEFORE;
+}
+
+bool
+paimon_index_fetch_tuple(struct IndexFetchTableData *data, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot,
+						 bool *call_again, bool *all_dead)
+{
+	PaimonIndexFetch *fetch = (PaimonIndexFetch *) data;
+
+	*call_again = false;
+	if (all_dead != NULL)
+		*all_dead = false;
+	if (fetch->has_row && ItemPointerEquals(&fetch->row.tid, tid))
+	{
+		paimon_put_row(slot, fetch->table, &fetch->row, false);
+		return true;
+	}
+	return paimon_tuple_fetch_row_version(data->rel, tid, snapshot, slot);
+}
+
+/* Does the snapshot see the row that lies at tid? */
+static bool
+sees(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot)
+{
+	PaimonLookup *lookup = paimon_lookup_begin(table, rel, snapshot);
+	PaimonRowRef row;
+	bool		found = paimon_lookup_get(lookup, bucket, key.data, key.len, &row) && ItemPointerEquals(&row.tid, tid);
+
+	paimon_lookup_end(lookup);
+	return found;
+}
+
+bool
+paimon_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot)
+{
+	PaimonTable *table = paimon_table_get(rel, false);
+	PaimonRowRef row;
+
+	ExecClearTuple(slot);
+	if (!paimon_resolve_tid(table, rel, tid, &row) || is_delete(row.kind))
+		return false;
+	paimon_put_row(slot, table, &row, false);
+	if (snapshot != NULL && snapshot->snapshot_type != SNAPSHOT_ANY)
+	{
+		PaimonBytes key;
+		bool		seen;
+
+		/* The lookup may reuse the memory behind `row`: the slot has its own reference, the key needs a copy. */
+		key.data = memcpy(palloc(row.key.len), row.key.data, row.key.len);
+		key.len = row.key.len;
+		seen = sees(table, rel, tid, row.bucket, key, snapshot);
+		pfree((void *) key.data);
+		if (!seen)
+		{
+			ExecClearTuple(slot);
+			return false;
+		}
+	}
+	pgstat_count_heap_fetch(rel);
+	return true;
+}
+
+bool
+paimon_tuple_tid_valid(TableScanDesc scan, ItemPointer tid)
+{
+	return ItemPointerIsValid(tid);
+}
+
+/* Rows are not chained: the newest version of a row is found by its key. */
+void
+paimon_tuple_get_latest_tid(TableScanDesc scan, ItemPointer tid)
+{
+	PaimonTable *table = paimon_table_get(scan->rs_rd, false);
+	PaimonRowRef row;
+	PaimonRowRef newest;
+	PaimonLookup *lookup;
+	PaimonBytes key;
+
+	if (!paimon_resolve_tid(table, scan->rs_rd, tid, &row))
+		return;
+	key.data = memcpy(palloc(row.key.len), row.key.data, row.key.len);
+	key.len = row.key.len;
+	lookup = paimon_lookup_begin(table, scan->rs_rd, scan->rs_snapshot);
+	if (paimon_lookup_get(lookup, row.bucket, key.data, key.len, &newest))
+		*tid = newest.tid;
+	paimon_lookup_end(lookup);
+}
+
+bool
+paimon_tuple_satisfies_snapshot(Relation rel, TupleTableSlot *slot, Snapshot snapshot)
+{
+	PaimonTable *table = paimon_table_get(rel, false);
+	PaimonRowRef row;
+	PaimonBytes key;
+
+	if (!paimon_resolve_tid(table, rel, &slot->tts_tid, &row) || is_delete(row.kind))
+		return false;
+	key.data = memcpy(palloc(row.key.len), row.key.data, row.key.len);
+	key.len = row.key.len;
+	return sees(table, rel, &slot->tts_tid, row.bucket, key, snapshot);
+}

@@ -1,0 +1,455 @@
+/*-------------------------------------------------------------------------
+ *
+ * am_index.c
+ *	  The index access method `paimon_key`: the primary key of a paimon table.
+ *
+ * The index stores nothing: the table itself is ordered by the key.  Building it tells the storage how its rows are keyed.  Equality on the
+ * whole key is a point lookup in the LSM tree; any other condition reads the table and leaves the check to the executor (and is
+ * costed like that).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/amapi.h"
+#include "access/genam.h"
+#include "access/reloptions.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "access/xact.h"
+#include "am/am.h"
+#include "catalog/index.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
+#include "pgstat.h"
+#include "storage/predicate.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/selfuncs.h"
+#include "utils/snapmgr.h"
+
+typedef enum KeyScanMode
+{
+	KEYSCAN_NOTHING,			/* cannot match anything */
+	KEYSCAN_POINT,				/* equality on the whole key */
+	KEYSCAN_ALL					/* anything else */
+} KeyScanMode;
+
+typedef struct KeyScan
+{
+	MemoryContext cxt;			/* of the scan */
+	MemoryContext key_cxt;		/* of the present keys */
+	PaimonTable *table;
+	PaimonLookup *lookup;
+	PaimonReader *reader;
+	KeyScanMode mode;
+	bool		started;
+	StringInfoData key;
+	int			bucket;			/* next bucket to probe */
+	int			last_bucket;
+} KeyScan;
+
+/* ---- building ---- */
+
+static bool
+same_key(const PaimonStorageRow *a, const PaimonStorageRow *b)
+{
+	return a->nkeys == b->nkeys && memcmp(a->keys, b->keys, sizeof(AttrNumber) * a->nkeys) == 0;
+}
+
+static bool
+is_empty(PaimonTable *table, Relation heap)
+{
+	PaimonReadSpec spec = {0};
+	PaimonReader *reader;
+	PaimonRowRef row;
+	bool		empty;
+
+	spec.table = table;
+	spec.rel = heap;
+	spec.snapshot = SnapshotSelf;
+	spec.bucket = -1;
+	spec.forward = true;
+	spec.deletes = true;
+	reader = paimon_reader_begin(&spec);
+	empty = !paimon_reader_next(reader, &row);
+	paimon_reader_end(reader);
+	return empty;
+}
+
+static IndexBuildResult *
+ambuild(Relation heap, Relation index, IndexInfo *info)
+{
+	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
+	PaimonStorageRow want = {0};
+	PaimonStorageRow have = {0};
+	PaimonTable *table = paimon_table_get(heap, true);
+
+	want.storage_id = table->storage_id;
+	want.relid = RelationGetRelid(heap);
+	want.encoding = PAIMON_ENCODING_VERSION;
+	want.nkeys = info->ii_NumIndexKeyAttrs;
+	for (int i = 0; i < want.nkeys; i++)
+		want.keys[i] = info->ii_IndexAttrNumbers[i];
+
+	if (!paimon_catalog_storage_get(table->storage_id, RelationGetRelid(heap), &have))
+		have.nkeys = 0;
+	if (same_key(&want, &have))
+	{
+		result->heap_tuples = result->index_tuples = rint(paimon_estimate_rows(table, heap));
+		return result;
+	}
+	if (is_empty(table, heap))
+	{
+		paimon_catalog_storage_put(&want);
+		CommandCounterIncrement();
+		CacheInvalidateRelcache(heap);
+		return result;
+	}
+	result->heap_tuples = result->index_tuples = paimon_rekey(heap, index, &want);
+	return result;
+}
+
+static void
+ambuildempty(Relation index)
+{
+	/* The init fork of an unlogged index is as empty as its main fork. */
+}
+
+static bool
+aminsert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap, IndexUniqueCheck check_unique,
+		 bool index_unchanged, IndexInfo *info)
+{
+	return true;				/* an INSERT of an existing key is an upsert, never a duplicate */
+}
+
+static IndexBulkDeleteResult *
+ambulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback, void *state)
+{
+	return stats;
+}
+
+static IndexBulkDeleteResult *
+amvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
+{
+	return stats;
+}
+
+static bytea *
+amoptions(Datum reloptions, bool validate)
+{
+	return NULL;				/* btree's parameters, accepted when the index was defined, mean nothing here */
+}
+
+static bool
+key_validate(Oid opclass)
+{
+	return true;
+}
+
+/* ---- costs ---- */
+
+/* Equality on every key column? */
+static bool
+clauses_give_point(IndexPath *path)
+{
+	IndexOptInfo *index = path->indexinfo;
+	Bitmapset  *columns = NULL;
+	ListCell   *lc;
+
+	foreach(lc, path->indexclauses)
+	{
+		IndexClause *clause = lfirst_node(IndexClause, lc);
+		ListCell   *lc2;
+
+		foreach(lc2, clause->indexquals)
+		{
+			RestrictInfo *qual = lfirst_node(RestrictInfo, lc2);
+
+			if (IsA(qual->clause, OpExpr) &&
+				get_op_opfamily_strategy(((OpExpr *) qual->clause)->opno, index->opfamily[clause->indexcol]) == BTEqualStrategyNumber)
+				columns = bms_add_member(columns, clause->indexcol);
+		}
+	}
+	return bms_num_members(columns) == index->nkeycolumns;
+}
+
+static void
+amcostestimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, Cost *total, Selectivity *selectivity,
+			   double *correlation, double *pages)
+{
+	IndexOptInfo *index = path->indexinfo;
+	RelOptInfo *rel = index->rel;
+
+	*startup = 0;
+	*correlation = 1;
+	if (clauses_give_point(path))
+	{
+		*selectivity = 1.0 / Max(rel->tuples, 1);
+		*total = 50 * cpu_operator_cost;
+		*pages = 1;
+		return;
+	}
+	/* The whole table is read, row by row: dearer than a sequential scan in any case. */
+	*selectivity = 1.0;
+	*total = 2 * (seq_page_cost * rel->pages + cpu_tuple_cost * rel->tuples);
+	*pages = rel->pages;
+}
+
+/* ---- scanning ---- */
+
+static IndexScanDesc
+ambeginscan(Relation index, int nkeys, int norderbys)
+{
+	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
+	KeyScan    *ks = palloc0(sizeof(KeyScan));
+
+	ks->cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon key scan", ALLOCSET_SMALL_SIZES);
+	ks->key_cxt = AllocSetContextCreate(ks->cxt, "paimon key", ALLOCSET_SMALL_SIZES);
+	scan->opaque = ks;
+	return scan;
+}
+
+static void
+close_readers(KeyScan *ks, bool lookup_too)
+{
+	if (ks->reader != NULL)
+		paimon_reader_end(ks->reader);
+	ks->reader = NULL;
+	if (lookup_too && ks->lookup != NULL)
+	{
+		paimon_lookup_end(ks->lookup);
+		ks->lookup = NULL;
+	}
+}
+
+static void
+amrescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
+{
+	KeyScan    *ks = scan->opaque;
+
+	/* A lookup sees what its snapshot saw when it was opened: right for MVCC snapshots only. */
+	close_readers(ks, scan->xs_snapshot == NULL || !IsMVCCSnapshot(scan->xs_snapshot));
+	ks->started = false;
+	if (keys != NULL && scan->numberOfKeys > 0)
+		memmove(scan->keyData, keys, sizeof(ScanKeyData) * scan->numberOfKeys);
+}
+
+static void
+amendscan(IndexScanDesc scan)
+{
+	KeyScan    *ks = scan->opaque;
+
+	close_readers(ks, true);
+	MemoryContextDelete(ks->cxt);
+	pfree(ks);
+}
+
+/*
+ * A scan key's argument as a value of the column's type.  Returns 1 if that can be said exactly, 0 if no value of the column can
+ * equal it, -1 if we do not know (then the executor will check).
+ */
+static int
+convert_argument(Oid column, Oid argument, Datum in, Datum *out)
+{
+	int64		i;
+
+	*out = in;
+	if (!OidIsValid(argument) || argument == column || IsBinaryCoercible(argument, column))
+		return 1;
+	switch (argument)
+	{
+		case INT2OID:
+			i = DatumGetInt16(in);
+			break;
+		case INT4OID:
+			i = DatumGetInt32(in);
+			break;
+		case INT8OID:
+			i = DatumGetInt64(in);
+			break;
+		case FLOAT4OID:
+			if (column != FLOAT8OID)
+				return -1;
+			*out = Float8GetDatum((float8) DatumGetFloat4(in));
+			return 1;
+		case FLOAT8OID:
+			if (column != FLOAT4OID)
+				return -1;
+			*out = Float4GetDatum((float4) DatumGetFloat8(in));
+			return float8_eq((float8) DatumGetFloat4(*out), DatumGetFloat8(in)) ? 1 : 0;
+		default:
+			return -1;
+	}
+	switch (column)
+	{
+		case INT2OID:
+			*out = Int16GetDatum((int16) i);
+			return i >= PG_INT16_MIN && i <= PG_INT16_MAX ? 1 : 0;
+		case INT4OID:
+			*out = Int32GetDatum((int32) i);
+			return i >= PG_INT32_MIN && i <= PG_INT32_MAX ? 1 : 0;
+		case INT8OID:
+			*out = Int64GetDatum(i);
+			return 1;
+		default:
+			return -1;
+	}
+}
+
+/* Decides how to answer the present scan keys; for a point, encodes the key. */
+static KeyScanMode
+choose_mode(IndexScanDesc scan, KeyScan *ks)
+{
+	const PaimonRowDesc *desc = ks->table->desc;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS] = {false};
+	Bitmapset  *have = NULL;
+
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		ScanKey		k = &scan->keyData[i];
+		int			column = k->sk_attno - 1;
+		int			said;
+
+		if (k->sk_flags & SK_ISNULL)
+			return KEYSCAN_NOTHING;
+		if (k->sk_strategy != BTEqualStrategyNumber || column >= desc->nkeys || bms_is_member(column, have) ||
+			(k->sk_flags & (SK_ROW_HEADER | SK_SEARCHARRAY)))
+			continue;
+		if (OidIsValid(k->sk_collation) && k->sk_collation != desc->keys[column].collation &&
+			!get_collation_isdeterministic(k->sk_collation))
+			continue;			/* compares more loosely than the key's bytes do */
+		said = convert_argument(desc->keys[column].type, k->sk_subtype, k->sk_argument, &values[column]);
+		if (said == 0)
+			return KEYSCAN_NOTHING;
+		if (said > 0)
+			have = bms_add_member(have, column);
+	}
+	if (desc->nkeys == 0 || bms_num_members(have) != desc->nkeys)
+		return KEYSCAN_ALL;
+
+	initStringInfo(&ks->key);
+	if (!paimon_key_encode_scan(desc, values, isnull, &ks->key))
+		return KEYSCAN_NOTHING;
+	ks->bucket = paimon_scankey_bucket(desc, values);
+	ks->last_bucket = ks->bucket;
+	if (ks->bucket < 0)
+	{
+		ks->bucket = 0;
+		ks->last_bucket = desc->nbuckets - 1;
+	}
+	return KEYSCAN_POINT;
+}
+
+static void
+start(IndexScanDesc scan, KeyScan *ks)
+{
+	MemoryContext old;
+
+	MemoryContextReset(ks->key_cxt);
+	old = MemoryContextSwitchTo(ks->key_cxt);
+	ks->table = paimon_table_get(scan->heapRelation, false);
+	ks->mode = choose_mode(scan, ks);
+	MemoryContextSwitchTo(ks->cxt);
+	if (ks->mode == KEYSCAN_POINT && ks->lookup == NULL)
+		ks->lookup = paimon_lookup_begin(ks->table, scan->heapRelation, scan->xs_snapshot);
+	else if (ks->mode == KEYSCAN_ALL)
+	{
+		PaimonReadSpec spec = {0};
+
+		spec.table = ks->table;
+		spec.rel = scan->heapRelation;
+		spec.snapshot = scan->xs_snapshot;
+		spec.bucket = -1;
+		spec.forward = true;
+		ks->reader = paimon_reader_begin(&spec);
+	}
+	MemoryContextSwitchTo(old);
+	ks->started = true;
+	if (scan->xs_snapshot != NULL)
+		PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
+	pgstat_count_index_scan(scan->indexRelation);
+}
+
+static bool
+next_row(KeyScan *ks, PaimonRowRef *row)
+{
+	switch (ks->mode)
+	{
+		case KEYSCAN_NOTHING:
+			return false;
+		case KEYSCAN_POINT:
+			while (ks->bucket <= ks->last_bucket)
+			{
+				CHECK_FOR_INTERRUPTS();
+				if (paimon_lookup_get(ks->lookup, ks->bucket++, (uint8 *) ks->key.data, ks->key.len, row))
+				{
+					ks->bucket = ks->last_bucket + 1;	/* keys are unique */
+					return true;
+				}
+			}
+			return false;
+		case KEYSCAN_ALL:
+			return paimon_reader_next(ks->reader, row);
+	}
+	return false;
+}
+
+static bool
+amgettuple(IndexScanDesc scan, ScanDirection direction)
+{
+	KeyScan    *ks = scan->opaque;
+	PaimonIndexFetch *fetch = (PaimonIndexFetch *) scan->xs_heapfetch;
+	PaimonRowRef row;
+
+	if (!ks->started)
+		start(scan, ks);
+	if (!next_row(ks, &row))
+		return false;
+	scan->xs_heaptid = row.tid;
+	/* The lookup compared encoded keys; other conditions on key columns may still be there. */
+	scan->xs_recheck = ks->mode == KEYSCAN_ALL || scan->numberOfKeys > ks->table->desc->nkeys;
+	if (fetch != NULL)
+	{
+		fetch->row = row;
+		fetch->has_row = true;
+	}
+	return true;
+}
+
+void
+paimon_index_routine(IndexAmRoutine *am)
+{
+	am->amstrategies = 5;
+	am->amsupport = 1;
+	am->amcanorder = false;
+	am->amcanunique = true;
+	am->amcanmulticol = true;
+	am->amoptionalkey = true;
+	am->amcaninclude = true;
+	am->amstorage = true;		/* for the operator class over anyelement */
+	am->ampredlocks = true;		/* we lock the relation */
+	am->amkeytype = InvalidOid;
+	am->ambuild = ambuild;
+	am->ambuildempty = ambuildempty;
+	am->aminsert = aminsert;
+	am->ambulkdelete = ambulkdelete;
+	am->amvacuumcleanup = amvacuumcleanup;
+	am->amcostestimate = amcostestimate;
+	am->amoptions = amoptions;
+	am->amvalidate = key_validate;
+	am->ambeginscan = ambeginscan;
+	am->amrescan = amrescan;
+	am->amgettuple = amgettuple;
+	am->amendscan = amendscan;
+}

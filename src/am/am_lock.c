@@ -1,0 +1,274 @@
+/*-------------------------------------------------------------------------
+ *
+ * am_lock.c
+ *	  Locking a row before it is changed, and finding out whether it still is what the statement saw (H4, H5).
+ *
+ *	1. enter the key in the key-lock table, waiting for whoever holds it in a conflicting mode;
+ *	2. wait for every other running transaction that has a record of the key in the log;
+ *	3. compare the row that the statement saw with the merged row under a fresh snapshot, byte for byte.
+ *
+ * After 1 and 2 nobody can change the row any more before we end: upserts and updates look at the key locks before they append.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "am/am.h"
+#include "core/core_bloom.h"
+#include "miscadmin.h"
+#include "stop.h"
+#include "storage/lmgr.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+static bool
+is_delete(uint8 kind)
+{
+	return kind == PAIMON_KIND_REMOVE || kind == PAIMON_KIND_DELETE || kind == PAIMON_KIND_UPDATE_BEFORE;
+}
+
+/*
+ * Copies what lies at tid; false if nothing does.  Memory is in CurrentMemoryContext.
+ */
+bool
+paimon_target_get(PaimonTable *table, Relation rel, ItemPointer tid, bool with_payload, PaimonTarget *target)
+{
+	PaimonRowRef row;
+
+	if (!paimon_resolve_tid(table, rel, tid, &row))
+		return false;
+	target->bucket = row.bucket;
+	target->kind = row.kind;
+	initStringInfo(&target->key);
+	appendBinaryStringInfo(&target->key, (const char *) row.key.data, row.key.len);
+	initStringInfo(&target->payload);
+	if (with_payload)
+		paimon_rowref_payload(&row, &target->payload);
+	return true;
+}
+
+/*
+ * Has the running command, or one that it triggered, already changed the row?  As heap answers: TM_SelfModified with the command that did it.
+ * A row that the command itself moved or inserted onto the key is not the row that was seen: that is no change of it.
+ */
+TM_Result
+paimon_check_touched(PaimonTable *table, Relation rel, const PaimonTarget *target, CommandId cid, TM_FailureData *tmfd)
+{
+	CommandId	by;
+	uint8		kind;
+
+	if (!paimon_buffer_has_rows(table->storage_id) ||
+		!paimon_buffer_touched(table, rel, target->bucket, (const uint8 *) target->key.data, target->key.len, &by, &kind))
+		return TM_Ok;
+	if (by < cid || (by == cid && kind == PAIMON_KIND_INSERT))
+		return TM_Ok;
+	tmfd->xmax = GetCurrentTransactionId();
+	tmfd->cmax = by;
+	return TM_SelfModified;
+}
+
+/* Waits for the end of another transaction as the policy says; TM_Ok after a wait. */
+static TM_Result
+wait_for(Relation rel, ItemPointer tid, TransactionId xid, LockWaitPolicy policy, XLTW_Oper oper)
+{
+	switch (policy)
+	{
+		case LockWaitBlock:
+			XactLockTableWait(xid, rel, tid, oper);
+			return TM_Ok;
+		case LockWaitSkip:
+			return ConditionalXactLockTableWait(xid) ? TM_Ok : TM_WouldBlock;
+		case LockWaitError:
+			if (ConditionalXactLockTableWait(xid))
+				return TM_Ok;
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not obtain lock on row in relation \"%s\"", RelationGetRelationName(rel))));
+	}
+	return TM_WouldBlock;
+}
+
+/* The log's row as the statement's snapshot sees it, remembered from row to row. */
+static const PaimonLogRow *
+log_row(PaimonTable *table, Snapshot snapshot)
+{
+	static uint64 storage_id = 0;
+	static uint64 completion = 0;
+	static TransactionId xmin;
+	static TransactionId xmax;
+	static PaimonLogRow row;
+	static LocalTransactionId lxid = InvalidLocalTransactionId;
+
+	if (storage_id == table->storage_id && completion == snapshot->snapXactCompletionCount && completion != 0 &&
+		xmin == snapshot->xmin && xmax == snapshot->xmax && lxid == MyProc->lxid)
+		return &row;
+	storage_id = 0;
+	if (!paimon_catalog_log_get(table->storage_id, snapshot, &row))
+		memset(&row, 0, sizeof(row));
+	else if (row.nleftover > 0)
+	{
+		uint64	   *copy = MemoryContextAlloc(TopTransactionContext, sizeof(uint64) * row.nleftover);
+
+		memcpy(copy, row.leftover, sizeof(uint64) * row.nleftover);
+		row.leftover = copy;
+	}
+	storage_id = table->storage_id;
+	completion = snapshot->snapXactCompletionCount;
+	xmin = snapshot->xmin;
+	xmax = snapshot->xmax;
+	lxid = MyProc->lxid;
+	return &row;
+}
+
+/*
+ * Steps 1 and 2 for one key.  `snapshot` is the one that the row was seen with.  *unchanged: nothing can have changed the key since that
+ * snapshot, step 3 may be skipped.  Returns TM_Ok or TM_WouldBlock.
+ */
+TM_Result
+paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot,
+				LockTupleMode mode, LockWaitPolicy policy, TM_FailureData *tmfd, bool *unchanged)
+{
+	uint64		hash = paimon_key_hash(key.data, key.len);
+	XLTW_Oper	oper = mode >= LockTupleNoKeyExclusive ? XLTW_Update : XLTW_Lock;
+	bool		waited = false;
+	bool		invisible = false;
+	const PaimonLogRow *log;
+	Snapshot	latest = NULL;
+
+	*unchanged = true;
+	if (table->shared == NULL)
+		return TM_Ok;			/* a temporary table is ours alone */
+
+	paimon_lock_modify(table->storage_id, false);
+	for (;;)
+	{
+		TransactionId blocker;
+
+		CHECK_FOR_INTERRUPTS();
+		if (paimon_keylock_try(table->shared, bucket, hash, mode, &blocker) == PAIMON_KEYLOCK_OK)
+			break;
+		tmfd->xmax = blocker;
+		if (wait_for(rel, tid, blocker, policy, oper) != TM_Ok)
+			return TM_WouldBlock;
+		waited = true;
+	}
+	PAIMON_STOP_POINT("key-locked");
+
+	if (snapshot == NULL || snapshot->snapshot_type != SNAPSHOT_MVCC)
+		snapshot = latest = RegisterSnapshot(GetLatestSnapshot());
+	log = log_row(table, snapshot);
+	for (;;)
+	{
+		int			n;
+		TransactionId *writers = paimon_key_writers(table->shared, rel, snapshot, log, bucket, key.data, key.len, &n, &invisible);
+
+		if (n == 0)
+			break;
+		for (int i = 0; i < n; i++)
+		{
+			tmfd->xmax = writers[i];
+			if (wait_for(rel, tid, writers[i], policy, oper) != TM_Ok)
+			{
+				if (latest != NULL)
+					UnregisterSnapshot(latest);
+				return TM_WouldBlock;
+			}
+		}
+		pfree(writers);
+		waited = true;
+		CHECK_FOR_INTERRUPTS();
+	}
+
+	if (waited || invisible || latest != NULL)
+		*unchanged = false;
+	else
+	{
+		/* Changes since the snapshot are in the log's memtables, or came with a newer manifest. */
+		uint64		announced = paimon_shared_announced(table->shared);
+
+		*unchanged = announced != 0 && announced <= log->version + 1;
+	}
+	if (latest != NULL)
+		UnregisterSnapshot(latest);
+	return TM_Ok;
+}
+
+/*
+ * Step 3: compares the target with the merged row under a fresh snapshot.  TM_Ok: the same bytes.  TM_Updated: *row is what it is now, valid until
+ * *lookup is ended by the caller.  TM_Deleted: gone.
+ */
+TM_Result
+paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, PaimonLookup **lookup, PaimonRowRef *row)
+{
+	Snapshot	fresh = RegisterSnapshot(GetLatestSnapshot());
+	StringInfoData payload;
+	TM_Result	result;
+
+	*lookup = paimon_lookup_begin(table, rel, fresh);
+	UnregisterSnapshot(fresh);	/* the lookup has its own registration */
+	if (!paimon_lookup_get(*lookup, target->bucket, (const uint8 *) target->key.data, target->key.len, row))
+		return TM_Deleted;
+	initStringInfo(&payload);
+	paimon_rowref_payload(row, &payload);
+	if (is_delete(target->kind))
+		result = TM_Updated;	/* cannot be: a delete marker is never given as a row */
+	else if (payload.len == target->payload.len && memcmp(payload.data, target->payload.data, payload.len) == 0)
+		result = TM_Ok;
+	else
+		result = TM_Updated;
+	pfree(payload.data);
+	return result;
+}
+
+TM_Result
+paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
+				  LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd)
+{
+	PaimonTable *table = paimon_table_get(rel, true);
+	PaimonTarget target;
+	PaimonBytes key;
+	PaimonLookup *lookup;
+	PaimonRowRef row;
+	TM_Result	result;
+	bool		unchanged;
+
+	memset(tmfd, 0, sizeof(*tmfd));
+	tmfd->ctid = *tid;
+	ExecClearTuple(slot);
+	if (!paimon_target_get(table, rel, tid, true, &target) || is_delete(target.kind))
+		return TM_Deleted;
+	CheckForSerializableConflictIn(rel, tid, ItemPointerGetBlockNumberNoCheck(tid));
+
+	result = paimon_check_touched(table, rel, &target, cid, tmfd);
+	if (result != TM_Ok)
+		return result;
+	key.data = (const uint8 *) target.key.data;
+	key.len = target.key.len;
+	result = paimon_lock_key(table, rel, tid, target.bucket, key, snapshot, mode, policy, tmfd, &unchanged);
+	if (result != TM_Ok)
+		return result;
+
+	if (unchanged)
+	{
+		if (!paimon_resolve_tid(table, rel, tid, &row))
+			return TM_Deleted;
+		paimon_put_row(slot, table, &row, false);
+		return TM_Ok;
+	}
+
+	result = paimon_recheck(table, rel, &target, &lookup, &row);
+	if (result == TM_Ok || (result == TM_Updated && (flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION)))
+	{
+		tmfd->traversed = result == TM_Updated;
+		if (result == TM_Updated)
+			tmfd->ctid = row.tid;
+		paimon_put_row(slot, table, &row, false);
+		result = TM_Ok;
+	}
+	else if (result == TM_Updated)
+		tmfd->ctid = row.tid;
+	paimon_lookup_end(lookup);
+	return result;
+}

@@ -1,0 +1,262 @@
+/*-------------------------------------------------------------------------
+ *
+ * am_scan.c
+ *	  Sequential scans: the merge reader behind the table access method's scan callbacks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "access/valid.h"
+#include "am/am.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "port/atomics.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* Units of a parallel scan are handed out by a counter; all workers see the same manifest and so the same units. */
+typedef struct ParallelScan
+{
+	ParallelTableScanDescData base;
+	pg_atomic_uint32 next_unit;
+} ParallelScan;
+
+typedef struct ScanDesc
+{
+	TableScanDescData base;
+	PaimonTable *table;
+	PaimonReader *reader;		/* opened at the first fetch */
+	MemoryContext cxt;
+	bool		forward;
+	bool		in_unit;		/* parallel: working on a unit */
+	bool		exhausted;
+} ScanDesc;
+
+const TupleTableSlotOps *
+paimon_slot_callbacks(Relation rel)
+{
+	return &PaimonSlotOps;
+}
+
+/* Stores a row in whatever kind of slot the caller has. */
+void
+paimon_put_row(TupleTableSlot *slot, PaimonTable *table, const PaimonRowRef *row, bool whole)
+{
+	if (slot->tts_ops == &PaimonSlotOps)
+		paimon_slot_store(slot, table, row, whole);
+	else
+		paimon_slot_fill(slot, table, row);
+	slot->tts_tableOid = table->relid;
+}
+
+TableScanDesc
+paimon_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key, ParallelTableScanDesc pscan, uint32 flags)
+{
+	ScanDesc   *scan = palloc0(sizeof(ScanDesc));
+
+	/* Like heap: the scan must survive the relation's reference of the caller. */
+	RelationIncrementReferenceCount(rel);
+	scan->base.rs_rd = rel;
+	scan->base.rs_snapshot = snapshot;
+	scan->base.rs_nkeys = nkeys;
+	scan->base.rs_flags = flags;
+	scan->base.rs_parallel = pscan;
+	scan->forward = true;
+	if (nkeys > 0)
+	{
+		scan->base.rs_key = palloc(sizeof(ScanKeyData) * nkeys);
+		memcpy(scan->base.rs_key, key, sizeof(ScanKeyData) * nkeys);
+	}
+	scan->table = paimon_table_get(rel, false);
+	scan->cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon scan", ALLOCSET_DEFAULT_SIZES);
+	if (flags & (SO_TYPE_SEQSCAN | SO_TYPE_SAMPLESCAN))
+	{
+		if (snapshot != NULL)
+			PredicateLockRelation(rel, snapshot);
+		pgstat_count_heap_scan(rel);
+	}
+	return &scan->base;
+}
+
+static void
+close_reader(ScanDesc *scan)
+{
+	if (scan->reader != NULL)
+		paimon_reader_end(scan->reader);
+	scan->reader = NULL;
+	scan->in_unit = false;
+	scan->exhausted = false;
+	MemoryContextReset(scan->cxt);
+}
+
+void
+paimon_scan_end(TableScanDesc sscan)
+{
+	ScanDesc   *scan = (ScanDesc *) sscan;
+
+	close_reader(scan);
+	MemoryContextDelete(scan->cxt);
+	if (sscan->rs_flags & SO_TEMP_SNAPSHOT)
+		UnregisterSnapshot(sscan->rs_snapshot);
+	if (sscan->rs_key != NULL)
+		pfree(sscan->rs_key);
+	RelationDecrementReferenceCount(sscan->rs_rd);
+	pfree(scan);
+}
+
+void
+paimon_scan_rescan(TableScanDesc sscan, struct ScanKeyData *key, bool set_params, bool allow_strat, bool allow_sync,
+				   bool allow_pagemode)
+{
+	ScanDesc   *scan = (ScanDesc *) sscan;
+
+	if (key != NULL && sscan->rs_nkeys > 0)
+		memcpy(sscan->rs_key, key, sizeof(ScanKeyData) * sscan->rs_nkeys);
+	close_reader(scan);
+}
+
+static void
+open_reader(ScanDesc *scan, bool forward)
+{
+	PaimonReadSpec spec = {0};
+	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+
+	spec.table = scan->table;
+	spec.rel = scan->base.rs_rd;
+	spec.snapshot = scan->base.rs_snapshot;
+	spec.bucket = -1;
+	spec.forward = forward;
+	spec.whole = true;
+	scan->reader = paimon_reader_begin(&spec);
+	scan->forward = forward;
+	MemoryContextSwitchTo(old);
+}
+
+/* Next row of a parallel scan: of the unit at hand, else of the next one that nobody has taken. */
+static bool
+next_parallel(ScanDesc *scan, PaimonRowRef *row)
+{
+	ParallelScan *shared = (ParallelScan *) scan->base.rs_parallel;
+
+	for (;;)
+	{
+		uint32		unit;
+
+		if (scan->in_unit && paimon_reader_next(scan->reader, row))
+			return true;
+		unit = pg_atomic_fetch_add_u32(&shared->next_unit, 1);
+		if (unit >= paimon_reader_units(scan->reader))
+			return false;
+		paimon_reader_set_unit(scan->reader, unit);
+		scan->in_unit = true;
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Catalog-style scan keys: hardly anybody passes them for a user table. */
+static bool
+keys_match(TableScanDesc scan, TupleTableSlot *slot)
+{
+	for (int i = 0; i < scan->rs_nkeys; i++)
+	{
+		ScanKey		key = &scan->rs_key[i];
+		bool		isnull;
+		Datum		value = slot_getattr(slot, key->sk_attno, &isnull);
+
+		if (key->sk_flags & SK_ISNULL || isnull)
+			return false;
+		if (!DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation, value, key->sk_argument)))
+			return false;
+	}
+	return true;
+}
+
+bool
+paimon_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTableSlot *slot)
+{
+	ScanDesc   *scan = (ScanDesc *) sscan;
+	PaimonRowRef row;
+
+	if (unlikely(ScanDirectionIsBackward(direction)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot scan table \"%s\" backward", RelationGetRelationName(sscan->rs_rd)),
+				 errdetail("Tables using access method paimon are scanned forward only."),
+				 errhint("Declare the cursor SCROLL over a query with ORDER BY, or fetch forward.")));
+	if (unlikely(scan->reader == NULL))
+		open_reader(scan, true);
+	while (!scan->exhausted)
+	{
+		if (sscan->rs_parallel != NULL ? !next_parallel(scan, &row) : !paimon_reader_next(scan->reader, &row))
+		{
+			scan->exhausted = true;
+			break;
+		}
+		paimon_put_row(slot, scan->table, &row, true);
+		if (sscan->rs_nkeys > 0 && !keys_match(sscan, slot))
+			continue;
+		pgstat_count_heap_getnext(sscan->rs_rd);
+		return true;
+	}
+	ExecClearTuple(slot);
+	return false;
+}
+
+/* ---- parallel scans ---- */
+
+static Size
+parallelscan_estimate(Relation rel)
+{
+	return sizeof(ParallelScan);
+}
+
+static Size
+parallelscan_initialize(Relation rel, ParallelTableScanDesc pscan)
+{
+	ParallelScan *shared = (ParallelScan *) pscan;
+
+	shared->base.phs_relid = RelationGetRelid(rel);
+	pg_atomic_init_u32(&shared->next_unit, 0);
+	return sizeof(ParallelScan);
+}
+
+static void
+parallelscan_reinitialize(Relation rel, ParallelTableScanDesc pscan)
+{
+	pg_atomic_write_u32(&((ParallelScan *) pscan)->next_unit, 0);
+}
+
+/* ---- sampling ---- */
+
+static bool
+scan_sample_next_block(TableScanDesc scan, struct SampleScanState *state)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("TABLESAMPLE is not supported for table \"%s\"", RelationGetRelationName(scan->rs_rd)),
+			 errhint("Use WHERE random() < fraction.")));
+}
+
+static bool
+scan_sample_next_tuple(TableScanDesc scan, struct SampleScanState *state, TupleTableSlot *slot)
+{
+	return false;				/* not reached: there is no block */
+}
+
+void
+paimon_scan_routine(TableAmRoutine *routine)
+{
+	routine->slot_callbacks = paimon_slot_callbacks;
+	routine->scan_begin = paimon_scan_begin;
+	routine->scan_end = paimon_scan_end;
+	routine->scan_rescan = paimon_scan_rescan;
+	routine->scan_getnextslot = paimon_scan_getnextslot;
+	routine->parallelscan_estimate = parallelscan_estimate;
+	routine->parallelscan_initialize = parallelscan_initialize;
+	routine->parallelscan_reinitialize = parallelscan_reinitialize;
+	routine->scan_sample_next_block = scan_sample_next_block;
+	routine->scan_sample_next_tuple = scan_sample_next_tuple;
+}

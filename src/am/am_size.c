@@ -1,0 +1,174 @@
+/*-------------------------------------------------------------------------
+ *
+ * am_size.c
+ *	  Size estimates for the planner, and ANALYZE's sample.
+ *
+ * ANALYZE wants random blocks of a table whose rows have no fixed block.  We read the merged rows once, in order, and call the
+ * rows [b * n, (b + 1) * n) "block b": each row is equally likely to be in the sample, whatever levels its versions lie in.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/relscan.h"
+#include "am/am.h"
+#include "miscadmin.h"
+#include "optimizer/plancat.h"
+#include "storage/bufmgr.h"
+#include "storage/smgr.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* The real size of the fork: what \d+ shows and what VACUUM reports. */
+uint64
+paimon_relation_size(Relation rel, ForkNumber fork)
+{
+	uint64		blocks = 0;
+
+	if (fork == InvalidForkNumber)
+	{
+		for (ForkNumber f = MAIN_FORKNUM; f <= INIT_FORKNUM; f++)
+		{
+			if (smgrexists(RelationGetSmgr(rel), f))
+				blocks += smgrnblocks(RelationGetSmgr(rel), f);
+		}
+	}
+	else if (smgrexists(RelationGetSmgr(rel), fork))
+		blocks = smgrnblocks(RelationGetSmgr(rel), fork);
+	return blocks * BLCKSZ;
+}
+
+/*
+ * Rows in files, less the deletes and what they deleted, and a guess for the log.  Updated keys count once for each run that has them.
+ */
+double
+paimon_estimate_rows(PaimonTable *table, Relation rel)
+{
+	Snapshot	snapshot = paimon_catalog_latest_snapshot();
+	int			nfiles;
+	PaimonFileRow *files;
+	double		rows = 0;
+
+	files = paimon_catalog_files(table->storage_id, snapshot, &nfiles);
+	for (int i = 0; i < nfiles; i++)
+		rows += (double) files[i].row_count - 2.0 * files[i].delete_count;
+	UnregisterSnapshot(snapshot);
+	if (table->shared != NULL)
+	{
+		int32		width = get_rel_data_width(rel, NULL);
+
+		rows += (double) paimon_shared_unflushed(table->shared) / (width + 32);
+	}
+	return Max(rows, 0);
+}
+
+void
+paimon_estimate_size(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples, double *allvisfrac)
+{
+	PaimonTable *table = paimon_table_get(rel, false);
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon estimate", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	*pages = RelationGetNumberOfBlocks(rel);
+	*tuples = table->storage_id == 0 ? 0 : rint(paimon_estimate_rows(table, rel));
+	*allvisfrac = 0;
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	if (attr_widths != NULL)
+		(void) get_rel_data_width(rel, attr_widths);
+}
+
+/* ---- ANALYZE ---- */
+
+static struct
+{
+	TableScanDesc scan;			/* whose sample it is */
+	PaimonReader *reader;
+	double		rows_per_block;
+	double		position;		/* rows read so far */
+	double		block_end;
+} sample;
+
+static void
+sample_begin(TableScanDesc scan)
+{
+	PaimonTable *table = paimon_table_get(scan->rs_rd, false);
+	PaimonReadSpec spec = {0};
+	BlockNumber blocks = Max(RelationGetNumberOfBlocks(scan->rs_rd), 1);
+
+	spec.table = table;
+	spec.rel = scan->rs_rd;
+	spec.snapshot = NULL;
+	spec.bucket = -1;
+	spec.forward = true;
+	spec.whole = true;
+	sample.scan = scan;
+	sample.reader = paimon_reader_begin(&spec);
+	sample.rows_per_block = Max(ceil((table->storage_id == 0 ? 0 : paimon_estimate_rows(table, scan->rs_rd)) / blocks), 1);
+	sample.position = 0;
+}
+
+/*
+ * The reader lives in the context of ANALYZE's first call for this scan (anl_context, gone with the command); a sample left over by an
+ * error is recognised by its scan and simply forgotten.
+ */
+static bool
+analyze_next_block(TableScanDesc scan, BlockNumber block)
+{
+	PaimonRowRef row;
+
+	if (sample.scan != scan || block == 0 || (double) block * sample.rows_per_block < sample.position)
+		sample_begin(scan);
+	while (sample.position < (double) block * sample.rows_per_block)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!paimon_reader_next(sample.reader, &row))
+			break;
+		sample.position++;
+	}
+	sample.block_end = ((double) block + 1) * sample.rows_per_block;
+	return true;
+}
+
+static bool
+analyze_next_tuple(TableScanDesc scan, double *liverows, TupleTableSlot *slot)
+{
+	PaimonTable *table = paimon_table_get(scan->rs_rd, false);
+	PaimonRowRef row;
+	uint64		place = (uint64) sample.position;
+
+	if (sample.position >= sample.block_end || !paimon_reader_next(sample.reader, &row))
+	{
+		ExecClearTuple(slot);
+		return false;
+	}
+	sample.position++;
+	*liverows += 1;
+	paimon_put_row(slot, table, &row, true);
+	/* Correlation is judged by ctid: the place in the merged order. */
+	ItemPointerSet(&slot->tts_tid, (BlockNumber) (place / 1000), (OffsetNumber) (place % 1000 + 1));
+	return true;
+}
+
+static bool
+scan_analyze_next_block(TableScanDesc scan, BlockNumber block, BufferAccessStrategy strategy)
+{
+	return analyze_next_block(scan, block);
+}
+
+static bool
+scan_analyze_next_tuple(TableScanDesc scan, TransactionId oldest_xmin, double *liverows, double *deadrows, TupleTableSlot *slot)
+{
+	return analyze_next_tuple(scan, liverows, slot);
+}
+
+void
+paimon_size_routine(TableAmRoutine *routine)
+{
+	routine->relation_size = paimon_relation_size;
+	routine->relation_estimate_size = paimon_estimate_size;
+	routine->scan_analyze_next_block = scan_analyze_next_block;
+	routine->scan_analyze_next_tuple = scan_analyze_next_tuple;
+}
