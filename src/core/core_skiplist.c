@@ -124,7 +124,7 @@ paimon_skip_node_size(uint32_t key_len, uint32_t payload_len, bool external)
 static uint32_t
 random_height(uint64_t *rng)
 {
-	uint64_t	x = *rng;
+	uint64_t	x = *rng != 0 ? *rng : UINT64_C(0x9e3779b97f4a7c15);	/* 0 would stay 0 */
 	uint32_t	height = 1;
 
 	x ^= x << 13;

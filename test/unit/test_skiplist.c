@@ -275,7 +275,7 @@ check_heights(const PaimonAllocator *alloc)
 	PaimonArena arena;
 	PaimonSkipList list;
 	PaimonSkipIter it;
-	uint64_t	rng = unit_rand() | 1;
+	uint64_t	rng = 0;		/* even this seed */
 	uint32_t	at_least[PAIMON_SKIP_MAX_HEIGHT + 1] = {0};
 
 	paimon_arena_init_private(&arena, &state, alloc);
