@@ -17,6 +17,7 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
+#include "levels/levels.h"
 #include "memtable/buffer.h"
 #include "memtable/table.h"
 #include "run/run.h"
@@ -26,7 +27,7 @@
  */
 typedef struct PaimonRowRef
 {
-	PaimonBytes key;
+	PaimonBytes key;			/* data NULL if the reader was told that nobody needs it (nokey) */
 	uint8		kind;
 	int			bucket;
 	PaimonRunGroup *group;		/* NULL: in memory */
@@ -48,15 +49,33 @@ typedef struct PaimonReadSpec
 	PaimonBytes lower;			/* key range, inclusive; data NULL = unbounded */
 	PaimonBytes upper;
 	bool		deletes;		/* give delete markers too (flush, compaction) */
+	bool		nokey;			/* row->key need not be set (sequential scans): then keys are not even decoded where nothing is merged */
 } PaimonReadSpec;
 
 /* Begins; everything lives in a context of its own under CurrentMemoryContext. Opens the manifest with the snapshot, then the log (H2). */
 extern PaimonReader *paimon_reader_begin(const PaimonReadSpec *spec);
+
+/*
+ * A reader over given sources, newest first, instead of what a snapshot sees: flush (a flush view), compaction (runs of one bucket).  Neither write buffer nor
+ * manifest are read, spec->snapshot is not used.  The inputs must outlive the reader.  runs belong to spec->bucket, which must be given with them; a view alone
+ * can be read for all buckets.
+ */
+typedef struct PaimonReadInputs
+{
+	PaimonMemView *view;		/* or NULL */
+	const PaimonSortedRun *runs;
+	int			nruns;
+} PaimonReadInputs;
+extern PaimonReader *paimon_reader_begin_inputs(const PaimonReadSpec *spec, const PaimonReadInputs *inputs);
+
 extern bool paimon_reader_next(PaimonReader *reader, PaimonRowRef *row);
 extern void paimon_reader_rescan(PaimonReader *reader);
 extern void paimon_reader_end(PaimonReader *reader);
 
-/* Restricts a reader to one (bucket, part) unit for parallel scans and sampling: number of units, and going to one. */
+/*
+ * A reader's range divided into units of one bucket and a key range, each about a row group of the bucket's largest run: for parallel scans (all processes with
+ * one snapshot find the same units) and for sampling.  Number of units, and going to the begin of one: paimon_reader_next then ends with it.
+ */
 extern uint32 paimon_reader_units(PaimonReader *reader);
 extern void paimon_reader_set_unit(PaimonReader *reader, uint32 unit);
 
@@ -71,6 +90,9 @@ extern void paimon_lookup_end(PaimonLookup *lookup);
 
 /* Resolves a ctid, whatever the snapshot: the row that lies there (its kind may be a delete marker).  *row is valid until the next call on this table. */
 extern bool paimon_resolve_tid(PaimonTable *table, Relation rel, ItemPointer tid, PaimonRowRef *row);
+
+/* The row's key, also where row->key is not set. */
+extern PaimonBytes paimon_rowref_key(const PaimonRowRef *row);
 
 /* The row as payload bytes, for byte-for-byte comparison (H5) and for rewriting. */
 extern void paimon_rowref_payload(const PaimonRowRef *row, StringInfo buf);

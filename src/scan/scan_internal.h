@@ -1,0 +1,194 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_internal.h
+ *	  Sources of the merge reader, as scan_source.c, scan_reader.c and scan_unit.c share them.  Private to scan/.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_SCAN_INTERNAL_H
+#define PAIMON_SCAN_INTERNAL_H
+
+#include "postgres.h"
+
+#include "core/core_key.h"
+#include "core/core_losertree.h"
+#include "levels/levels.h"
+#include "merge/merge.h"
+#include "run/run_group.h"
+#include "scan/scan.h"
+
+/* A snapshot as the LSM tree can use it (H23), and the manifest and log as it sees them. */
+typedef struct PaimonScanState
+{
+	PaimonTable *table;
+	Relation	rel;
+	Snapshot	snapshot;		/* MVCC; NULL if there is nothing to read but the write buffer */
+	ResourceOwner owner;		/* holds the registration of a snapshot of our own, else NULL */
+	CommandId	cid;			/* of the write buffer: commands before this one are seen */
+	PaimonLevels *levels;		/* NULL: no runs */
+	PaimonLogRow log;
+	PaimonMemView *view;		/* NULL: no log */
+} PaimonScanState;
+
+/* Opens in the order H2 wants; memory from CurrentMemoryContext. */
+extern void paimon_scan_open(PaimonScanState *state, PaimonTable *table, Relation rel, Snapshot snapshot);
+extern void paimon_scan_close(PaimonScanState *state);
+
+/* Key range of a reader: from `lower` on, up to `upper`, itself included or not.  data NULL = unbounded. */
+typedef struct PaimonKeyRange
+{
+	PaimonBytes lower;
+	PaimonBytes upper;
+	bool		upper_excluded;
+} PaimonKeyRange;
+
+typedef enum PaimonSourceKind
+{
+	PAIMON_SOURCE_RUN,
+	PAIMON_SOURCE_MEMORY,
+	PAIMON_SOURCE_BUFFER
+} PaimonSourceKind;
+
+typedef struct PaimonSource
+{
+	PaimonMergeSource m;		/* first: the loser tree's part */
+	PaimonSourceKind kind;
+	bool		forward;
+	bool		keyed;			/* m's key must be set on every row */
+	bool		whole;
+	const PaimonScanState *state;
+	const PaimonKeyRange *range;
+	int			bucket;
+
+	/* RUN: files [0, nfiles) in key order; rows [row_lo, row_hi) of the present group are in range */
+	PaimonFileRow **file_rows;
+	int			nfiles;
+	int			file_index;
+	PaimonRunFile *file;
+	uint32		group_no;
+	PaimonRunGroup *group;
+	uint32		row;
+	uint32		row_lo;
+	uint32		row_hi;
+	BlockNumber block;
+	const PaimonBytes *keys;	/* NULL until decoded */
+	const uint64 *prefixes;
+
+	/* MEMORY */
+	PaimonMemIter *mem;
+	PaimonMemRecord memrec;
+
+	/* BUFFER: what was given is copied, since a spill may take it away */
+	PaimonBufferIter *buf;
+	PaimonBufferRecord bufrec;
+	MemoryContext cxt;
+	uint8	   *copy;
+	Size		copy_size;
+} PaimonSource;
+
+extern PaimonSource *paimon_source_run(const PaimonScanState *state, const PaimonKeyRange *range, int bucket,
+									   PaimonFileRow **files, int nfiles, bool forward, bool whole);
+extern PaimonSource *paimon_source_memory(const PaimonScanState *state, const PaimonKeyRange *range, int bucket,
+										  PaimonMemView *view, bool forward);
+extern PaimonSource *paimon_source_buffer(const PaimonScanState *state, const PaimonKeyRange *range, int bucket, bool forward);
+
+/* Goes to the first row in range; m.done if there is none. */
+extern void paimon_source_first(PaimonSource *source);
+/* Goes to the next row. */
+extern void paimon_source_next(PaimonSource *source);
+/* The key of the row at hand, whether or not the source is keyed. */
+extern PaimonBytes paimon_source_key(PaimonSource *source);
+/* Sets m's key from the row at hand. */
+extern void paimon_source_set_key(PaimonSource *source);
+/* Decodes the keys of a RUN source's group. */
+extern void paimon_source_load_keys(PaimonSource *source);
+extern void paimon_source_close(PaimonSource *source);
+/* Gives back references on files and groups only: for reset callbacks. */
+extern void paimon_source_drop_references(PaimonSource *source);
+/* The row at hand.  with_key: ref->key is set. */
+extern void paimon_source_ref(PaimonSource *source, PaimonRowRef *ref, bool with_key);
+
+/*
+ * RUN sources, in the direction of the scan: how far they can go before a key of another source.  Returns the row on which to stop, which
+ * is row_hi (forward) or row_lo - 1 (backward, perhaps -1) if all rows of the group come before.  other NULL: nothing else is there.
+ */
+extern int64 paimon_source_stretch(PaimonSource *source, const PaimonLoserTree *tree, const PaimonMergeSource *other);
+
+static inline uint8
+paimon_source_row_kind(const PaimonSource *source)
+{
+	if (source->kind == PAIMON_SOURCE_RUN)
+		return paimon_run_group_kind_fast(source->group, source->row);
+	return source->kind == PAIMON_SOURCE_MEMORY ? source->memrec.kind : source->bufrec.kind;
+}
+
+/* ---- the reader (scan_reader.c, scan_unit.c) ---- */
+
+/* Files of one run that belong to a section. */
+typedef struct PaimonSectionPart
+{
+	PaimonFileRow **files;
+	int			nfiles;
+} PaimonSectionPart;
+
+/* Files whose keys overlap each other's, but no other section's: parts newest first. */
+typedef struct PaimonSection
+{
+	int			nparts;
+	PaimonSectionPart *parts;
+} PaimonSection;
+
+/* One unit of a scan that is divided. */
+typedef struct PaimonReadUnit
+{
+	int			bucket;
+	PaimonKeyRange range;
+} PaimonReadUnit;
+
+struct PaimonReader
+{
+	MemoryContext cxt;
+	PaimonReadSpec spec;
+	PaimonScanState state;
+	const PaimonMergeFunction *merge;
+
+	/* given sources (paimon_reader_begin_inputs) */
+	const PaimonReadInputs *inputs;
+	PaimonReadInputs inputs_copy;
+
+	/* what is left to be read: buckets from `bucket` up to bucket_end, within range */
+	int			bucket;
+	int			bucket_end;
+	PaimonKeyRange range;
+	uint32		nunits;			/* once asked for */
+	PaimonReadUnit *units;
+
+	/* the bucket at hand */
+	bool		in_bucket;
+	bool		has_buffer;		/* write buffer and log take part: then there is one section only */
+	bool		has_view;
+	MemoryContext bucket_cxt;
+	int			nsections;
+	PaimonSection *sections;
+	int			section;		/* next one */
+
+	/* the section at hand; memory in section_cxt, whose reset callback drops references */
+	bool		in_section;
+	MemoryContext section_cxt;
+	MemoryContextCallback section_callback;
+	int			nsources;
+	PaimonSource **sources;
+	PaimonSource *single;		/* the only source, with one record a key: no merging */
+	bool		started;
+	PaimonLoserTree tree;
+	PaimonSource *current;		/* gave the last row, and has not moved on */
+	PaimonSource *last_winner;
+	uint32		wins;			/* of last_winner in a row */
+	int64		stretch_end;	/* current may go on, without a look at the others, before this row; -2: nothing known */
+	bool		stretch_alone;	/* ... and no other source has the keys of its rows */
+	uint8		last_key[PAIMON_KEY_MAX];
+};
+
+extern void paimon_reader_close_bucket(PaimonReader *reader);
+
+#endif							/* PAIMON_SCAN_INTERNAL_H */

@@ -1,0 +1,185 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_lookup.c
+ *	  Point reads: the newest record of one key.
+ *
+ * Sources are asked from the newest to the oldest, and the first that has the key decides: own rows, log, level-0 runs, then the levels.
+ * A file is asked only if its bounds and its bloom filter do not rule the key out; then one row group's key column is searched.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "scan/scan_internal.h"
+
+struct PaimonLookup
+{
+	MemoryContext cxt;
+	MemoryContext call_cxt;		/* of one lookup: what its row points to */
+	MemoryContextCallback callback;
+	PaimonScanState state;
+	const PaimonMergeFunction *merge;
+	PaimonRunFile **files;		/* by place in levels->files; opened when first asked */
+	PaimonRunGroup *group;		/* of the row given last */
+};
+
+static void
+lookup_drop_references(void *arg)
+{
+	PaimonLookup *lookup = arg;
+
+	if (lookup->group != NULL)
+		paimon_run_group_unref(lookup->group);
+	lookup->group = NULL;
+	if (lookup->files == NULL)
+		return;
+	for (int i = 0; i < lookup->state.levels->nfiles; i++)
+	{
+		if (lookup->files[i] != NULL)
+			paimon_run_close(lookup->files[i]);
+		lookup->files[i] = NULL;
+	}
+}
+
+PaimonLookup *
+paimon_lookup_begin(PaimonTable *table, Relation rel, Snapshot snapshot)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon lookup", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	PaimonLookup *lookup = palloc0_object(PaimonLookup);
+
+	lookup->cxt = cxt;
+	lookup->call_cxt = AllocSetContextCreate(cxt, "paimon lookup row", ALLOCSET_SMALL_SIZES);
+	lookup->merge = paimon_merge_function(table->options.merge_engine);
+	Assert(lookup->merge->newest_decides);
+	paimon_scan_open(&lookup->state, table, rel, snapshot);
+	if (lookup->state.levels != NULL && lookup->state.levels->nfiles > 0)
+	{
+		lookup->files = palloc0_array(PaimonRunFile *, lookup->state.levels->nfiles);
+
+		/* called before the memory goes: levels and files are in this very context */
+		lookup->callback.func = lookup_drop_references;
+		lookup->callback.arg = lookup;
+		MemoryContextRegisterResetCallback(cxt, &lookup->callback);
+	}
+	MemoryContextSwitchTo(old);
+	return lookup;
+}
+
+void
+paimon_lookup_end(PaimonLookup *lookup)
+{
+	lookup_drop_references(lookup);
+	paimon_scan_close(&lookup->state);
+	MemoryContextDelete(lookup->cxt);
+}
+
+/* The key in one file. */
+static bool
+lookup_file(PaimonLookup *lookup, PaimonFileRow *row, const uint8 *key, uint32 len, PaimonRowRef *ref)
+{
+	PaimonScanState *state = &lookup->state;
+	PaimonRunFile **slot = &lookup->files[row - state->levels->files];
+	uint32		nrow;
+	bool		equal;
+
+	if (*slot == NULL)
+		*slot = paimon_run_open(state->rel, state->table->desc, row);
+	if (!paimon_run_may_contain(*slot, key, len))
+		return false;
+	lookup->group = paimon_run_group(*slot, paimon_run_find_group(*slot, key, len));
+	nrow = paimon_run_group_seek(lookup->group, key, len, &equal);
+	if (!equal || nrow >= paimon_run_group_nrows(lookup->group))
+	{
+		paimon_run_group_unref(lookup->group);
+		lookup->group = NULL;
+		return false;
+	}
+	ref->group = lookup->group;
+	ref->row = nrow;
+	ref->kind = paimon_run_group_kind(lookup->group, nrow);
+	ItemPointerSet(&ref->tid, paimon_run_group_block(lookup->group), (OffsetNumber) (nrow + 1));
+	return true;
+}
+
+static bool
+lookup_runs(PaimonLookup *lookup, int bucket, const PaimonBytes *key, PaimonRowRef *ref)
+{
+	const PaimonBucketRuns *runs;
+
+	if (lookup->files == NULL)
+		return false;
+	runs = paimon_levels_bucket(lookup->state.levels, bucket);
+	if (runs == NULL)
+		return false;
+	for (int i = 0; i < runs->nruns; i++)
+	{
+		const PaimonSortedRun *run = &runs->runs[i];
+
+		for (int f = paimon_sorted_run_find(run, key->data, key->len); f < run->nfiles; f++)
+		{
+			PaimonFileRow *row = run->files[f];
+			const bytea *min = row->min_key;
+
+			if (paimon_bytes_cmp((const uint8 *) VARDATA_ANY(min), VARSIZE_ANY_EXHDR(min), key->data, key->len) > 0)
+				break;
+			if (paimon_file_row_overlaps(row, key, key) && lookup_file(lookup, row, key->data, key->len, ref))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The key in memory: own rows, then the log. */
+static bool
+lookup_memory(PaimonLookup *lookup, int bucket, const PaimonBytes *key, PaimonRowRef *ref)
+{
+	PaimonScanState *state = &lookup->state;
+	PaimonBufferRecord own;
+	PaimonMemRecord rec;
+
+	if (paimon_buffer_has_rows(state->table->storage_id) &&
+		paimon_buffer_get(state->table, state->rel, bucket, state->cid, key->data, key->len, &own))
+	{
+		ref->kind = own.kind;
+		ref->payload = own.payload;
+		ref->tid = own.tid;
+		return true;
+	}
+	if (state->view != NULL && !paimon_memview_empty(state->view, bucket) &&
+		paimon_memview_get(state->view, bucket, key->data, key->len, &rec))
+	{
+		ref->kind = rec.kind;
+		ref->payload = rec.payload;
+		paimon_log_position_to_tid(state->rel, state->table->storage_id, rec.position, &ref->tid);
+		return true;
+	}
+	return false;
+}
+
+bool
+paimon_lookup_get(PaimonLookup *lookup, int bucket, const uint8 *key, uint32 len, PaimonRowRef *row)
+{
+	MemoryContext old;
+	uint8	   *copy;
+	bool		found;
+
+	CHECK_FOR_INTERRUPTS();
+	if (lookup->group != NULL)
+		paimon_run_group_unref(lookup->group);
+	lookup->group = NULL;
+	MemoryContextReset(lookup->call_cxt);
+	old = MemoryContextSwitchTo(lookup->call_cxt);
+	memset(row, 0, sizeof(*row));
+	copy = palloc(Max(len, 1));
+	memcpy(copy, key, len);
+	row->key.data = copy;
+	row->key.len = len;
+	row->bucket = bucket;
+	found = lookup_memory(lookup, bucket, &row->key, row) || lookup_runs(lookup, bucket, &row->key, row);
+	MemoryContextSwitchTo(old);
+	return found && !paimon_kind_is_removal(row->kind);
+}

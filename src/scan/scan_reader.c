@@ -1,0 +1,594 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_reader.c
+ *	  The merge reader: buckets, sections of overlapping files, and the merge of a section's sources.
+ *
+ * Nothing newer than a bucket's runs: its files fall into sections whose key ranges do not touch, and a section of one run's files is
+ * passed through without a look at keys.  Else all of the bucket is one section, merged by a loser tree.  While one source wins
+ * again and again, whole stretches of it pass without comparisons (paimon_source_stretch).
+ *
+ * The row given last stays valid until the next call: a source moves on only then.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "scan/scan_internal.h"
+
+#define WINS_BEFORE_STRETCH 4	/* looking for a stretch costs a few comparisons: only after so many wins in a row */
+#define NO_STRETCH (-2)
+
+static void *
+reader_alloc(void *arg, size_t size)
+{
+	return MemoryContextAlloc((MemoryContext) arg, Max(size, 1));
+}
+
+/* Section context goes: its sources' references must not stay. */
+static void
+section_callback(void *arg)
+{
+	PaimonReader *reader = arg;
+
+	for (int i = 0; i < reader->nsources; i++)
+		paimon_source_drop_references(reader->sources[i]);
+	reader->nsources = 0;
+	reader->in_section = false;
+}
+
+static PaimonReader *
+reader_make(const PaimonReadSpec *spec)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon reader", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	PaimonReader *reader = palloc0_object(PaimonReader);
+
+	reader->cxt = cxt;
+	reader->spec = *spec;
+	if (spec->lower.data != NULL)
+	{
+		reader->spec.lower.data = palloc(Max(spec->lower.len, 1));
+		memcpy((void *) reader->spec.lower.data, spec->lower.data, spec->lower.len);
+	}
+	if (spec->upper.data != NULL)
+	{
+		reader->spec.upper.data = palloc(Max(spec->upper.len, 1));
+		memcpy((void *) reader->spec.upper.data, spec->upper.data, spec->upper.len);
+	}
+	reader->bucket_cxt = AllocSetContextCreate(cxt, "paimon reader bucket", ALLOCSET_SMALL_SIZES);
+	reader->section_cxt = AllocSetContextCreate(cxt, "paimon reader section", ALLOCSET_DEFAULT_SIZES);
+	reader->merge = paimon_merge_function(spec->table->options.merge_engine);
+	Assert(reader->merge->newest_decides);
+	MemoryContextSwitchTo(old);
+	return reader;
+}
+
+/* Everything is to be read (again). */
+static void
+reader_reset(PaimonReader *reader)
+{
+	const PaimonReadSpec *spec = &reader->spec;
+	int			nbuckets = spec->table->desc->nbuckets;
+
+	paimon_reader_close_bucket(reader);
+	reader->range.lower = spec->lower;
+	reader->range.upper = spec->upper;
+	reader->range.upper_excluded = false;
+	if (spec->bucket >= 0)
+	{
+		reader->bucket = spec->bucket;
+		reader->bucket_end = spec->bucket + 1;
+	}
+	else
+	{
+		reader->bucket = 0;
+		reader->bucket_end = nbuckets;
+	}
+	if (spec->table->storage_id == 0)
+		reader->bucket_end = reader->bucket;	/* nothing was ever written */
+}
+
+PaimonReader *
+paimon_reader_begin(const PaimonReadSpec *spec)
+{
+	PaimonReader *reader = reader_make(spec);
+	MemoryContext old = MemoryContextSwitchTo(reader->cxt);
+
+	paimon_scan_open(&reader->state, spec->table, spec->rel, spec->snapshot);
+	MemoryContextSwitchTo(old);
+	reader_reset(reader);
+	return reader;
+}
+
+PaimonReader *
+paimon_reader_begin_inputs(const PaimonReadSpec *spec, const PaimonReadInputs *inputs)
+{
+	PaimonReader *reader = reader_make(spec);
+
+	Assert(inputs->nruns == 0 || spec->bucket >= 0);
+	reader->inputs_copy = *inputs;
+	reader->inputs = &reader->inputs_copy;
+	reader->state.table = spec->table;
+	reader->state.rel = spec->rel;
+	reader_reset(reader);
+	return reader;
+}
+
+void
+paimon_reader_rescan(PaimonReader *reader)
+{
+	reader_reset(reader);
+}
+
+void
+paimon_reader_end(PaimonReader *reader)
+{
+	paimon_reader_close_bucket(reader);
+	if (reader->inputs == NULL)
+		paimon_scan_close(&reader->state);
+	MemoryContextDelete(reader->cxt);
+}
+
+/* ---------- sections ---------- */
+
+/* A file on its way into a section. */
+typedef struct SectionItem
+{
+	PaimonFileRow *file;
+	int			run;
+	int			index;			/* in the run */
+} SectionItem;
+
+static int
+bytea_cmp(const bytea *a, const bytea *b)
+{
+	return paimon_bytes_cmp((const uint8 *) VARDATA_ANY(a), VARSIZE_ANY_EXHDR(a),
+							(const uint8 *) VARDATA_ANY(b), VARSIZE_ANY_EXHDR(b));
+}
+
+static int
+section_item_cmp(const void *pa, const void *pb)
+{
+	const SectionItem *a = pa;
+	const SectionItem *b = pb;
+	int			c = bytea_cmp(a->file->min_key, b->file->min_key);
+
+	if (c == 0)
+		c = a->run - b->run;
+	return c != 0 ? c : a->index - b->index;
+}
+
+/* Sorts exactly, by the footers, where the manifest's bounds leave doubt. */
+static void
+order_files(PaimonReader *reader, PaimonFileRow **files, int nfiles)
+{
+	PaimonRunFile **open = palloc_array(PaimonRunFile *, nfiles);
+
+	for (int i = 0; i < nfiles; i++)
+		open[i] = paimon_run_open(reader->spec.rel, reader->spec.table->desc, files[i]);
+	/* insertion sort: they are few, and nearly sorted */
+	for (int i = 1; i < nfiles; i++)
+	{
+		for (int k = i; k > 0; k--)
+		{
+			const PaimonBytes *a = paimon_run_min_key(open[k - 1]);
+			const PaimonBytes *b = paimon_run_min_key(open[k]);
+			PaimonRunFile *swap_open = open[k];
+			PaimonFileRow *swap = files[k];
+
+			if (paimon_bytes_cmp(a->data, a->len, b->data, b->len) <= 0)
+				break;
+			open[k] = open[k - 1];
+			files[k] = files[k - 1];
+			open[k - 1] = swap_open;
+			files[k - 1] = swap;
+		}
+	}
+	for (int i = 0; i < nfiles; i++)
+		paimon_run_close(open[i]);
+	pfree(open);
+}
+
+/* One section with everything: the order of runs is kept. */
+static void
+sections_make_one(PaimonReader *reader, const PaimonSortedRun *runs, int nruns)
+{
+	PaimonSection *section = palloc0_object(PaimonSection);
+
+	section->parts = palloc0_array(PaimonSectionPart, nruns + 1);
+	for (int i = 0; i < nruns; i++)
+	{
+		PaimonSectionPart *part = &section->parts[section->nparts++];
+
+		part->files = palloc_array(PaimonFileRow *, runs[i].nfiles);
+		memcpy(part->files, runs[i].files, runs[i].nfiles * sizeof(PaimonFileRow *));
+		part->nfiles = runs[i].nfiles;
+		if (runs[i].order_unsure)
+			order_files(reader, part->files, part->nfiles);
+	}
+	reader->sections = section;
+	reader->nsections = 1;
+}
+
+/* A section from files sorted by lower bound, which do not touch others. */
+static void
+section_make(PaimonSection *section, const SectionItem *items, int nitems, int nruns)
+{
+	section->parts = palloc0_array(PaimonSectionPart, nruns);
+	section->nparts = 0;
+	for (int run = 0; run < nruns; run++)
+	{
+		PaimonSectionPart *part = &section->parts[section->nparts];
+
+		part->files = palloc_array(PaimonFileRow *, nitems);
+		part->nfiles = 0;
+		for (int i = 0; i < nitems; i++)
+			if (items[i].run == run)
+				part->files[part->nfiles++] = items[i].file;
+		if (part->nfiles > 0)
+			section->nparts++;
+	}
+}
+
+/* Divides a bucket's runs into sections, in key order. */
+static void
+sections_make(PaimonReader *reader, const PaimonSortedRun *runs, int nruns)
+{
+	SectionItem *items;
+	const bytea *end = NULL;	/* upper bound of the section so far */
+	int			nitems = 0;
+	int			start = 0;
+	int			n = 0;
+
+	for (int i = 0; i < nruns; i++)
+		nitems += runs[i].nfiles;
+	items = palloc_array(SectionItem, nitems + 1);
+	for (int i = 0; i < nruns; i++)
+		for (int k = 0; k < runs[i].nfiles; k++)
+		{
+			items[n].file = runs[i].files[k];
+			items[n].run = i;
+			items[n++].index = k;
+		}
+	qsort(items, nitems, sizeof(SectionItem), section_item_cmp);
+
+	reader->sections = palloc0_array(PaimonSection, nitems + 1);
+	for (int i = 0; i <= nitems; i++)
+	{
+		/* files of one run never overlap: they may share a section, but do not force others in */
+		bool		cut = i == nitems || (i > 0 && VARSIZE_ANY_EXHDR(end) > 0 &&
+										  bytea_cmp(items[i].file->min_key, end) > 0);
+
+		if (i > 0 && cut)
+		{
+			section_make(&reader->sections[reader->nsections++], &items[start], i - start, nruns);
+			start = i;
+			end = NULL;
+		}
+		if (i == nitems)
+			break;
+		if (end == NULL || (VARSIZE_ANY_EXHDR(end) > 0 &&
+							(VARSIZE_ANY_EXHDR(items[i].file->max_key) == 0 || bytea_cmp(items[i].file->max_key, end) > 0)))
+			end = items[i].file->max_key;
+	}
+	pfree(items);
+}
+
+/* ---------- opening and closing ---------- */
+
+static void
+close_section(PaimonReader *reader)
+{
+	for (int i = 0; i < reader->nsources; i++)
+		paimon_source_close(reader->sources[i]);
+	reader->nsources = 0;
+	reader->in_section = false;
+	reader->single = reader->current = reader->last_winner = NULL;
+	reader->wins = 0;
+	reader->stretch_end = NO_STRETCH;
+	MemoryContextReset(reader->section_cxt);
+}
+
+void
+paimon_reader_close_bucket(PaimonReader *reader)
+{
+	close_section(reader);
+	reader->in_bucket = false;
+	reader->sections = NULL;
+	reader->nsections = 0;
+	MemoryContextReset(reader->bucket_cxt);
+}
+
+static inline bool
+reader_has_view(const PaimonReader *reader, int bucket)
+{
+	PaimonMemView *view = reader->inputs != NULL ? reader->inputs->view : reader->state.view;
+
+	return view != NULL && !paimon_memview_empty(view, bucket);
+}
+
+static inline bool
+reader_has_buffer(const PaimonReader *reader)
+{
+	return reader->inputs == NULL && paimon_buffer_has_rows(reader->spec.table->storage_id);
+}
+
+/* Begins reader->bucket: finds its sections. */
+static void
+open_bucket(PaimonReader *reader)
+{
+	MemoryContext old = MemoryContextSwitchTo(reader->bucket_cxt);
+	const PaimonSortedRun *runs = NULL;
+	int			nruns = 0;
+	bool		unsure = false;
+
+	if (reader->inputs != NULL)
+	{
+		runs = reader->inputs->runs;
+		nruns = reader->inputs->nruns;
+	}
+	else if (reader->state.levels != NULL)
+	{
+		const PaimonBucketRuns *bucket = paimon_levels_bucket(reader->state.levels, reader->bucket);
+
+		if (bucket != NULL)
+		{
+			runs = bucket->runs;
+			nruns = bucket->nruns;
+		}
+	}
+	for (int i = 0; i < nruns; i++)
+		unsure |= runs[i].order_unsure;
+	reader->has_buffer = reader_has_buffer(reader);
+	reader->has_view = reader_has_view(reader, reader->bucket);
+	if (nruns <= 1 || unsure || reader->has_buffer || reader->has_view)
+		sections_make_one(reader, runs, nruns);
+	else
+		sections_make(reader, runs, nruns);
+	reader->section = reader->spec.forward ? 0 : reader->nsections - 1;
+	reader->in_bucket = true;
+	MemoryContextSwitchTo(old);
+}
+
+/* Positions a source; keeps it if it has rows. */
+static void
+add_source(PaimonReader *reader, PaimonSource *source)
+{
+	/* it is in the array before it opens anything, so that the callback finds it */
+	source->m.rank = (uint32) reader->nsources;
+	reader->sources[reader->nsources++] = source;
+	paimon_source_first(source);
+	if (source->m.done)
+	{
+		paimon_source_close(source);
+		reader->nsources--;
+	}
+}
+
+static bool
+part_in_range(const PaimonReader *reader, const PaimonSectionPart *part)
+{
+	for (int i = 0; i < part->nfiles; i++)
+		if (paimon_file_row_overlaps(part->files[i], &reader->range.lower, &reader->range.upper))
+			return true;
+	return false;
+}
+
+/* Makes the sources of a section: buffer, log, runs newest first. */
+static void
+make_sources(PaimonReader *reader, PaimonSection *section)
+{
+	const PaimonScanState *state = &reader->state;
+	bool		forward = reader->spec.forward;
+	int			nruns = 0;
+
+	if (reader->has_buffer)
+		add_source(reader, paimon_source_buffer(state, &reader->range, reader->bucket, forward));
+	if (reader->has_view)
+		add_source(reader, paimon_source_memory(state, &reader->range, reader->bucket,
+												reader->inputs != NULL ? reader->inputs->view : state->view, forward));
+	for (int i = 0; i < section->nparts; i++)
+		if (part_in_range(reader, &section->parts[i]))
+			nruns++;
+	for (int i = 0; i < section->nparts; i++)
+	{
+		PaimonSource *source;
+
+		if (!part_in_range(reader, &section->parts[i]))
+			continue;
+		source = paimon_source_run(state, &reader->range, reader->bucket, section->parts[i].files,
+								   section->parts[i].nfiles, forward, reader->spec.whole);
+		/* if it will be alone nobody compares its keys */
+		source->keyed = nruns > 1 || reader->nsources > 0;
+		add_source(reader, source);
+	}
+}
+
+/* Begins a section; false if it has no rows in range. */
+static bool
+open_section(PaimonReader *reader, PaimonSection *section)
+{
+	MemoryContext old;
+
+	close_section(reader);
+	reader->section_callback.func = section_callback;
+	reader->section_callback.arg = reader;
+	MemoryContextRegisterResetCallback(reader->section_cxt, &reader->section_callback);
+	old = MemoryContextSwitchTo(reader->section_cxt);
+	reader->sources = palloc_array(PaimonSource *, section->nparts + 2);
+	reader->in_section = true;
+	make_sources(reader, section);
+	if (reader->nsources == 1 && reader->sources[0]->kind != PAIMON_SOURCE_MEMORY)
+	{
+		reader->single = reader->sources[0];
+		reader->single->keyed = reader->single->keyed && reader->single->kind != PAIMON_SOURCE_RUN;
+	}
+	else if (reader->nsources > 0)
+	{
+		PaimonAllocator alloc = {reader_alloc, reader->section_cxt};
+
+		(void) paimon_losertree_init(&reader->tree, (PaimonMergeSource **) reader->sources, reader->nsources,
+									 !reader->spec.forward, &alloc);
+	}
+	reader->started = false;
+	MemoryContextSwitchTo(old);
+	return reader->nsources > 0;
+}
+
+/* Goes to the next section that has rows; false at the end. */
+static bool
+next_section(PaimonReader *reader)
+{
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		close_section(reader);
+		if (!reader->in_bucket)
+		{
+			if (reader->bucket >= reader->bucket_end)
+				return false;
+			open_bucket(reader);
+		}
+		while (reader->section >= 0 && reader->section < reader->nsections)
+		{
+			PaimonSection *section = &reader->sections[reader->section];
+
+			reader->section += reader->spec.forward ? 1 : -1;
+			if (open_section(reader, section))
+				return true;
+		}
+		paimon_reader_close_bucket(reader);
+		reader->bucket++;
+	}
+}
+
+/* ---------- rows ---------- */
+
+/* The next row of a section that is not merged. */
+static inline bool
+next_single(PaimonReader *reader, PaimonRowRef *row)
+{
+	PaimonSource *s = reader->single;
+
+	for (;;)
+	{
+		if (!reader->started)
+			reader->started = true;
+		else if (s->kind == PAIMON_SOURCE_RUN && s->forward && s->row + 1 < s->row_hi)
+			s->row++;
+		else
+			paimon_source_next(s);
+		if (s->m.done)
+			return false;
+		if (!reader->spec.deletes && paimon_kind_is_removal(paimon_source_row_kind(s)))
+			continue;
+		paimon_source_ref(s, row, !reader->spec.nokey);
+		return true;
+	}
+}
+
+/* Moves behind the key given last in all sources. */
+static void
+leave_key(PaimonReader *reader)
+{
+	PaimonSource *s = reader->current;
+	PaimonMergeSource last;
+	PaimonBytes key;
+
+	if (reader->stretch_end != NO_STRETCH && reader->stretch_alone)
+	{
+		paimon_source_next(s);
+		paimon_losertree_replay(&reader->tree);
+		return;
+	}
+	key = paimon_source_key(s);
+	memset(&last, 0, sizeof(last));
+	memcpy(reader->last_key, key.data, Min(key.len, PAIMON_KEY_MAX));
+	last.key = reader->last_key;
+	last.len = Min(key.len, PAIMON_KEY_MAX);
+	last.prefix = paimon_key_prefix(last.key, last.len);
+	do
+	{
+		paimon_source_next(s);
+		paimon_losertree_replay(&reader->tree);
+		s = (PaimonSource *) paimon_losertree_winner(&reader->tree);
+	} while (s != NULL && paimon_merge_same_key(&s->m, &last));
+}
+
+/* The source that gives the next row stays ahead for a while? */
+static void
+find_stretch(PaimonReader *reader, PaimonSource *s)
+{
+	reader->stretch_end = NO_STRETCH;
+	if (s->kind != PAIMON_SOURCE_RUN)
+		return;
+
+	/* at a group's first row the footer may tell that all of the group comes first */
+	if (reader->wins < WINS_BEFORE_STRETCH && s->row != (s->forward ? s->row_lo : s->row_hi - 1))
+		return;
+	reader->stretch_end = paimon_source_stretch(s, &reader->tree, paimon_losertree_runner_up(&reader->tree));
+
+	/* the row at hand may have the key of the others' next one, those behind it in the stretch may not */
+	reader->stretch_alone = (s->forward ? reader->stretch_end - (int64) s->row : (int64) s->row - reader->stretch_end) > 1;
+}
+
+/*
+ * The next key's newest record.  In a stretch all rows of `current` come before every other source's row, so no other source has their keys.
+ */
+static bool
+next_merged(PaimonReader *reader, PaimonRowRef *row)
+{
+	for (;;)
+	{
+		PaimonSource *s = reader->current;
+
+		if (s != NULL)
+		{
+			int64		next = s->forward ? (int64) s->row + 1 : (int64) s->row - 1;
+
+			if (reader->stretch_end != NO_STRETCH && (s->forward ? next < reader->stretch_end : next > reader->stretch_end))
+			{
+				s->row = (uint32) next;
+				goto found;
+			}
+			leave_key(reader);
+		}
+		s = (PaimonSource *) paimon_losertree_winner(&reader->tree);
+		reader->current = s;
+		if (s == NULL)
+			return false;
+		if (s == reader->last_winner)
+			reader->wins++;
+		else
+			reader->wins = 0;
+		reader->last_winner = s;
+		find_stretch(reader, s);
+
+found:
+		CHECK_FOR_INTERRUPTS();
+		if (!reader->spec.deletes && paimon_kind_is_removal(paimon_source_row_kind(s)))
+			continue;
+		paimon_source_ref(s, row, !reader->spec.nokey);
+		return true;
+	}
+}
+
+bool
+paimon_reader_next(PaimonReader *reader, PaimonRowRef *row)
+{
+	for (;;)
+	{
+		if (reader->in_section)
+		{
+			bool		found = reader->single != NULL ? next_single(reader, row) : next_merged(reader, row);
+
+			if (found)
+				return true;
+		}
+		if (!next_section(reader))
+			return false;
+	}
+}

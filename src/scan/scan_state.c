@@ -1,0 +1,69 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_state.c
+ *	  What a reader sees: snapshot, manifest, log, in this order.
+ *
+ * The order is what makes a reader see each row once (H2): the snapshot first; then the manifest and the log's head with that snapshot; then the log's
+ * tail.  Rows move from the log into runs only together with the head, in one transaction, which the snapshot sees whole or not at all.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "storage/predicate.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+
+#include "scan/scan_internal.h"
+
+/*
+ * Snapshots that are not MVCC mean "as of now", our own commands included (H23).  GetLatestSnapshot is refused in parallel mode, where
+ * nothing is written anyway: the active one will do.
+ */
+static Snapshot
+latest_snapshot(void)
+{
+	if (IsInParallelMode() && ActiveSnapshotSet())
+		return GetActiveSnapshot();
+	return GetLatestSnapshot();
+}
+
+void
+paimon_scan_open(PaimonScanState *state, PaimonTable *table, Relation rel, Snapshot snapshot)
+{
+	memset(state, 0, sizeof(*state));
+	state->table = table;
+	state->rel = rel;
+	if (snapshot != NULL && snapshot->snapshot_type == SNAPSHOT_MVCC)
+	{
+		PredicateLockRelation(rel, snapshot);
+		state->snapshot = snapshot;
+		state->cid = snapshot->curcid;
+	}
+	else
+	{
+		/* a statement that adds to a table and reads it with such a snapshot (constraint triggers, VALIDATE) sees all it wrote */
+		state->owner = CurrentResourceOwner;
+		state->snapshot = RegisterSnapshotOnOwner(latest_snapshot(), state->owner);
+		state->cid = InvalidCommandId;
+	}
+	if (table->storage_id == 0)
+		return;
+	state->levels = paimon_levels_load(table->storage_id, RelationGetRelationName(rel), state->snapshot, &state->log);
+	if (table->shared != NULL)
+		state->view = paimon_memview_open(table->shared, rel, state->snapshot, &state->log, PG_UINT64_MAX);
+}
+
+void
+paimon_scan_close(PaimonScanState *state)
+{
+	if (state->view != NULL)
+		paimon_memview_close(state->view);
+	state->view = NULL;
+	if (state->owner != NULL)
+		UnregisterSnapshotFromOwner(state->snapshot, state->owner);
+	state->owner = NULL;
+	state->snapshot = NULL;
+}
