@@ -130,6 +130,7 @@ open_reader(ScanDesc *scan, bool forward)
 	spec.bucket = -1;
 	spec.forward = forward;
 	spec.whole = true;
+	spec.nokey = true;
 	scan->reader = paimon_reader_begin(&spec);
 	scan->forward = forward;
 	MemoryContextSwitchTo(old);

@@ -62,6 +62,8 @@ extern bool paimon_buffer_get(PaimonTable *table, Relation rel, int bucket, Comm
 
 /* By ctid, whatever the command. */
 extern bool paimon_buffer_is_tid(ItemPointer tid);
+/* A spilled file, which no manifest knows yet: ctids of spilled rows lead to it.  NULL if it is not one of this transaction's. */
+extern const PaimonFileRow *paimon_buffer_spilled_file(uint64 storage_id, uint64 file_no);
 extern bool paimon_buffer_fetch_tid(PaimonTable *table, Relation rel, ItemPointer tid, int *bucket, PaimonBufferRecord *rec);
 
 /*

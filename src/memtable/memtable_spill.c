@@ -575,6 +575,25 @@ paimon_spill_fetch_row(const SpillRun *run, PaimonTable *table, Relation rel, ui
 	return true;
 }
 
+const PaimonFileRow *
+paimon_buffer_spilled_file(uint64 storage_id, uint64 file_no)
+{
+	WriteBuffer *wb = paimon_wb_find(storage_id);
+	ListCell   *lc;
+
+	if (wb == NULL)
+		return NULL;
+	foreach(lc, wb->spills)
+	{
+		SpillRun   *run = lfirst(lc);
+
+		for (int i = 0; i < run->nfiles; i++)
+			if (run->files[i].file_no == file_no)
+				return &run->files[i];
+	}
+	return NULL;
+}
+
 /* ---- before registration ---- */
 
 /* Rows of the run that are alive now and the newest of their key, as a new run without repeats; the old files become orphans. */

@@ -138,6 +138,7 @@ file_load(PaimonRunFile *file, const PaimonFileRow *row)
 {
 	uint8	   *bytes;
 	const char *reason;
+	uint64		nrows = 0;
 
 	file->footer.bucket = row->bucket;	/* for messages, until the footer is known */
 	file->extents.nruns = file->extents.allocated = row->extents.nruns;
@@ -162,9 +163,15 @@ file_load(PaimonRunFile *file, const PaimonFileRow *row)
 
 	file->min_key = file->footer.groups[0].first_key;
 	file->prefixes = palloc_array(uint64, file->footer.ngroups);
+	file->first_rows = palloc_array(uint64, file->footer.ngroups);
 	for (uint32 i = 0; i < file->footer.ngroups; i++)
-		file->prefixes[i] = paimon_key_prefix(file->footer.groups[i].first_key.data,
-											  file->footer.groups[i].first_key.len);
+	{
+		const PaimonRunGroupEntry *g = &file->footer.groups[i];
+
+		file->prefixes[i] = paimon_key_prefix(g->first_key.data, g->first_key.len);
+		file->first_rows[i] = nrows;
+		nrows += g->nrows;
+	}
 	file->groups = palloc0_array(PaimonRunGroup *, file->footer.ngroups);
 }
 
@@ -259,6 +266,12 @@ uint32
 paimon_run_group_rows(const PaimonRunFile *file, uint32 group_no)
 {
 	return file->footer.groups[group_no].nrows;
+}
+
+uint64
+paimon_run_group_first_row(const PaimonRunFile *file, uint32 group_no)
+{
+	return file->first_rows[group_no];
 }
 
 const PaimonBytes *

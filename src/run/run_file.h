@@ -36,6 +36,7 @@ struct PaimonRunFile
 	PaimonRunFooter footer;
 	PaimonBytes min_key;
 	uint64	   *prefixes;		/* of the groups' first keys */
+	uint64	   *first_rows;		/* rows in the groups before */
 	PaimonBloom bloom;
 	uint8	  **bloom_parts;	/* checked parts kept in memory, NULL where not; NULL if there are none */
 	uint32		nbloom_parts;

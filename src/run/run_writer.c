@@ -480,7 +480,7 @@ writer_remember_hash(PaimonRunWriter *w, uint64 hash)
 	w->hashes[w->nhashes++] = hash;
 }
 
-/* A row out of order would make keys unfindable: refuse to write it. */
+/* A row out of order would make keys unfindable: refuse to write it.  (Repeats are the caller's business: see run.h.) */
 static void
 writer_check_order(PaimonRunWriter *w, const uint8 *key, uint32 keylen)
 {
@@ -488,7 +488,7 @@ writer_check_order(PaimonRunWriter *w, const uint8 *key, uint32 keylen)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("key of a row of table \"%s\" is too long", RelationGetRelationName(w->p.rel))));
-	if (w->has_last_key && paimon_bytes_cmp(w->last_key, w->last_key_len, key, keylen) >= 0)
+	if (w->has_last_key && paimon_bytes_cmp(w->last_key, w->last_key_len, key, keylen) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("rows for a run file of table \"%s\" are not in key order", RelationGetRelationName(w->p.rel)),

@@ -65,9 +65,16 @@ static bool
 resolve_file(PaimonTable *table, Relation rel, ItemPointer tid, const PaimonPageSpecial *special, PaimonRowRef *row)
 {
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(tid);
+	const PaimonFileRow *spilled = paimon_buffer_spilled_file(table->storage_id, special->owner);
+	PaimonRunFile *own = NULL;
 	PaimonRunFile *file;
 
+	/* no manifest knows a file that our own transaction spilled: it is found while it is open */
+	if (spilled != NULL)
+		own = paimon_run_open(rel, table->desc, spilled);
 	tid_group = paimon_run_resolve_tid(rel, table->desc, special, ItemPointerGetBlockNumberNoCheck(tid), &file);
+	if (own != NULL)
+		paimon_run_close(own);
 	if (tid_group == NULL)
 		return false;
 	row->bucket = paimon_run_bucket(file);
@@ -103,12 +110,7 @@ paimon_resolve_tid(PaimonTable *table, Relation rel, ItemPointer tid, PaimonRowR
 		if (special.kind == PAIMON_PAGE_LOG)
 			found = resolve_log(table, rel, tid, row);
 		else if (special.kind == PAIMON_PAGE_FILE)
-		{
 			found = resolve_file(table, rel, tid, &special, row);
-			/* a file that only our own transaction knows: the buffer spilled it */
-			if (!found && paimon_buffer_has_rows(table->storage_id))
-				found = resolve_buffer(table, rel, tid, row);
-		}
 	}
 	MemoryContextSwitchTo(old);
 	return found;
