@@ -19,6 +19,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
+#include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/objectaccess.h"
 #include "catalog/partition.h"
@@ -194,20 +195,34 @@ refuse_key_am(Form_pg_index index, bool is_partition)
 			 errdetail("It serves primary keys of tables using access method paimon only.")));
 }
 
-/* A partition's key index and that of its parent must be of one access method (core compares them). */
+/* Core compares access methods of a partition's key index and its parent's, which follow from their tables. */
 static void
 check_parent_index(Form_pg_index index, Oid indexid)
 {
 	Oid			parent = get_rel_relispartition(indexid) ? get_partition_parent(indexid, true) : InvalidOid;
 
-	if (!OidIsValid(parent))
-		return;
-	if (paimon_ddl_relam(parent) != paimon_key_am_oid())
+	if (OidIsValid(parent) && !will_be_paimon(IndexGetRelation(parent, false)))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("table \"%s\" uses access method paimon, unlike the partitioned table it belongs to",
 						get_rel_name(index->indrelid)),
 				 errhint("Create the partitioned table with USING paimon.")));
+}
+
+/* Is it for the end of the statement to flip this index? */
+static bool
+is_late(Oid indexid)
+{
+	if (get_rel_relkind(indexid) != RELKIND_PARTITIONED_INDEX)
+		return false;
+	for (DdlFrame *f = paimon_ddl_frame; f != NULL; f = f->up)
+	{
+		if (!f->late_parents)
+			continue;
+		paimon_ddl_remember(&f->late, indexid);
+		return true;
+	}
+	return false;
 }
 
 static void
@@ -224,7 +239,8 @@ key_created(Form_pg_index index, Oid indexid, Oid am)
 
 	CommandCounterIncrement();
 	check_parent_index(index, indexid);
-	paimon_ddl_flip(indexid, true);
+	if (!is_late(indexid))
+		paimon_ddl_flip(indexid, true);
 
 	shape = paimon_ddl_shape(index->indrelid);
 	paimon_options_check_shape(shape, paimon_ddl_read_items(index->indrelid, NULL));

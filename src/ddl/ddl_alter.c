@@ -210,10 +210,14 @@ drops_key(Oid relid, AlterTableStmt *stmt)
 	return false;
 }
 
-/* The key's order is how all rows are stored: it goes only while there are none. */
+/*
+ * The key's order is how all rows are stored: it goes only while there are none.  A
+ * partitioned table's key goes with those of its partitions.
+ */
 static void
-prepare_drop_key(DdlFrame *frame, Oid relid)
+prepare_drop_key(DdlFrame *frame, Oid relid, AlterTableStmt *stmt)
 {
+	bool		tree = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE;
 	List	   *all = find_all_inheritors(relid, AccessExclusiveLock, NULL);
 	ListCell   *lc;
 
@@ -223,6 +227,8 @@ prepare_drop_key(DdlFrame *frame, Oid relid)
 		char		relkind = get_rel_relkind(member);
 
 		if ((relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW) || !paimon_is_table(member))
+			continue;
+		if (!tree && member != relid && !drops_key(member, stmt))
 			continue;
 		if (!paimon_ddl_is_empty(member))
 			ereport(ERROR,
@@ -277,7 +283,7 @@ check_partition_mix(AlterPlan *plan)
  * storages flips it.
  */
 static void
-prepare_am_change(DdlFrame *frame, AlterPlan *plan)
+prepare_am_change(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 {
 	Oid			keyid = paimon_ddl_primary_key(plan->relid);
 
@@ -300,7 +306,7 @@ prepare_am_change(DdlFrame *frame, AlterPlan *plan)
 
 	check_indexes_for_paimon(plan);
 	paimon_ddl_check_reserved(plan->relid);
-	if (OidIsValid(keyid))
+	if (OidIsValid(keyid) && !drops_key(plan->relid, stmt))
 	{
 		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(keyid));
 		Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
@@ -343,7 +349,7 @@ run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 	if (before != NIL || plan->items != NIL)
 		paimon_ddl_write_items(plan->relid, plan->items);
 	if (plan->am_changes)
-		prepare_am_change(frame, plan);
+		prepare_am_change(frame, plan, stmt);
 	if (reset)
 		paimon_ddl_reset_storage(plan->relid);
 	/* Also with nothing left to do: permissions, event triggers. */
@@ -381,6 +387,72 @@ check_attach(AlterTableStmt *stmt, Oid parentid)
 	}
 }
 
+static bool
+is_primary(Node *node)
+{
+	return node != NULL && IsA(node, Constraint) && ((Constraint *) node)->contype == CONSTR_PRIMARY;
+}
+
+/* Does a command add a primary key, by itself or with a column? */
+static bool
+adds_key(AlterTableCmd *cmd)
+{
+	ListCell   *lc;
+
+	if (cmd->subtype == AT_AddConstraint)
+		return is_primary(cmd->def);
+	if (cmd->subtype != AT_AddColumn)
+		return false;
+	foreach(lc, ((ColumnDef *) cmd->def)->constraints)
+	{
+		if (is_primary(lfirst(lc)))
+			return true;
+	}
+	return false;
+}
+
+/* Does the statement make core copy a key to a partition that is partitioned itself? */
+static bool
+copies_key_down(AlterTableStmt *stmt, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(lc);
+		Oid			leafid;
+
+		if (cmd->subtype == AT_AttachPartition)
+		{
+			leafid = RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true);
+			if (OidIsValid(leafid) && get_rel_relkind(leafid) == RELKIND_PARTITIONED_TABLE &&
+				OidIsValid(paimon_ddl_primary_key(relid)))
+				return true;
+		}
+		if (adds_key(cmd) && paimon_ddl_has_partitioned_child(relid))
+			return true;
+	}
+	return false;
+}
+
+/* Their keys wait for the statement's end to be flipped, those of an attached tree too. */
+static void
+delay_parents(DdlFrame *frame, AlterTableStmt *stmt, Oid relid)
+{
+	ListCell   *lc;
+
+	if (!copies_key_down(stmt, relid))
+		return;
+	paimon_ddl_late_parents(frame, relid);
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(lc);
+
+		if (cmd->subtype == AT_AttachPartition)
+			paimon_ddl_late_parents(frame, RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, false));
+	}
+}
+
 static void
 find_am_change(AlterPlan *plan, AlterTableStmt *stmt)
 {
@@ -407,7 +479,7 @@ adopt_by_option(AlterPlan *plan, AlterTableStmt *stmt)
 	ListCell   *lc,
 			   *lc2;
 
-	if (plan->was_paimon || plan->relkind != RELKIND_PARTITIONED_TABLE || has_subclass(plan->relid))
+	if (plan->was_paimon || plan->relkind != RELKIND_PARTITIONED_TABLE || !paimon_ddl_can_mark(plan->relid))
 		return;
 	foreach(lc, stmt->cmds)
 	{
@@ -431,38 +503,42 @@ adopt_by_option(AlterPlan *plan, AlterTableStmt *stmt)
 	}
 }
 
+/* Has the statement anything to do with us, as far as can be seen without a lock? */
+static bool
+concerns_us(AlterTableStmt *stmt)
+{
+	Oid			relid;
+
+	if ((stmt->objtype != OBJECT_TABLE && stmt->objtype != OBJECT_MATVIEW) ||
+		!OidIsValid(paimon_table_am_oid()))
+		return false;
+	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	return OidIsValid(relid) &&
+		(paimon_is_table(relid) || get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
+		 has_command(stmt, AT_SetAccessMethod));
+}
+
 void
 paimon_ddl_alter(DdlFrame *frame, AlterTableStmt *stmt)
 {
-	AlterPlan		plan = {0};
+	AlterPlan	plan = {0};
 	LOCKMODE	lockmode;
 
-	if ((stmt->objtype != OBJECT_TABLE && stmt->objtype != OBJECT_MATVIEW) ||
-		!OidIsValid(paimon_table_am_oid()) ||
-		!OidIsValid(plan.relid = RangeVarGetRelid(stmt->relation, NoLock, true)) ||
-		!(paimon_is_table(plan.relid) || get_rel_relkind(plan.relid) == RELKIND_PARTITIONED_TABLE ||
-		  has_command(stmt, AT_SetAccessMethod)))
+	/* Lock as core will, after checking that the user owns it. */
+	if (concerns_us(stmt))
 	{
-		paimon_ddl_run(frame, (Node *) stmt, frame->context);
-		return;
+		lockmode = has_command(stmt, AT_SetAccessMethod) ? AccessExclusiveLock : AlterTableGetLockLevel(stmt->cmds);
+		plan.relid = AlterTableLookupRelation(stmt, lockmode);
 	}
-
-	/* Lock it as core will, ownership checked before; what was seen above may be stale until then. */
-	lockmode = has_command(stmt, AT_SetAccessMethod) ? AccessExclusiveLock : AlterTableGetLockLevel(stmt->cmds);
-	plan.relid = AlterTableLookupRelation(stmt, lockmode);
-	if (!OidIsValid(plan.relid))
+	if (OidIsValid(plan.relid))
 	{
-		paimon_ddl_run(frame, (Node *) stmt, frame->context);
-		return;
+		plan.relname = get_rel_name(plan.relid);
+		plan.relkind = get_rel_relkind(plan.relid);
+		check_attach(stmt, plan.relid);
+		plan.was_paimon = paimon_is_table(plan.relid);
+		adopt_by_option(&plan, stmt);
+		find_am_change(&plan, stmt);
 	}
-	plan.relname = get_rel_name(plan.relid);
-	plan.relkind = get_rel_relkind(plan.relid);
-	plan.was_paimon = paimon_is_table(plan.relid);
-
-	check_attach(stmt, plan.relid);
-	plan.was_paimon = paimon_is_table(plan.relid);
-	adopt_by_option(&plan, stmt);
-	find_am_change(&plan, stmt);
 	if (!plan.was_paimon && !plan.will_be_paimon)
 	{
 		paimon_ddl_run(frame, (Node *) stmt, frame->context);
@@ -470,13 +546,15 @@ paimon_ddl_alter(DdlFrame *frame, AlterTableStmt *stmt)
 	}
 
 	if (plan.was_paimon && plan.will_be_paimon && drops_key(plan.relid, stmt))
-		prepare_drop_key(frame, plan.relid);
+		prepare_drop_key(frame, plan.relid, stmt);
 	plan.items = paimon_ddl_read_items(plan.relid, NULL);
 	if (plan.relkind == RELKIND_PARTITIONED_TABLE && plan.am_changes && plan.will_be_paimon)
 	{
 		paimon_ddl_mark_parent(plan.relid, plan.items);
 		plan.items = paimon_ddl_read_items(plan.relid, NULL);
 	}
+	if (plan.was_paimon && plan.relkind == RELKIND_PARTITIONED_TABLE)
+		delay_parents(frame, stmt, plan.relid);
 	plan_commands(&plan, stmt);
 	run_plan(frame, &plan, stmt);
 }

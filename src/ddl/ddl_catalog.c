@@ -124,6 +124,25 @@ paimon_ddl_remove_items(Oid relid)
 		paimon_ddl_write_items(relid, NIL);
 }
 
+static void
+check_twice(const char *relname, List *items)
+{
+	List	   *seen = NIL;
+	ListCell   *lc;
+
+	foreach(lc, items)
+	{
+		PaimonOptionItem *item = lfirst(lc);
+
+		if (paimon_option_item(seen, item->name) != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("option \"%s\" of paimon table \"%s\" is specified more than once",
+							item->name, relname)));
+		seen = lappend(seen, item);
+	}
+}
+
 /*
  * Split a WITH or SET list into checked items of ours and the rest, which is
  * core's business.  "fields.x" without quotes comes as namespace and name.
@@ -154,6 +173,7 @@ paimon_ddl_split_defs(const char *relname, List *defs, List **items, List **core
 					 errdetail("Names of options contain no \"=\".")));
 		*items = lappend(*items, paimon_option_check(relname, name, def->arg != NULL ? defGetString(def) : NULL));
 	}
+	check_twice(relname, *items);
 }
 
 /* Items of `base` with those of `over` replaced or appended, in that order. */

@@ -47,25 +47,6 @@ without_mark(List *items)
 	return result;
 }
 
-static void
-check_twice(const char *relname, List *items)
-{
-	List	   *seen = NIL;
-	ListCell   *lc;
-
-	foreach(lc, items)
-	{
-		PaimonOptionItem *item = lfirst(lc);
-
-		if (paimon_option_item(seen, item->name) != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("option \"%s\" of paimon table \"%s\" is specified more than once",
-							item->name, relname)));
-		seen = lappend(seen, item);
-	}
-}
-
 /* Does a WITH list name an option of ours, so that a partitioned table must be ours? */
 static bool
 names_our_option(List *defs)
@@ -113,7 +94,6 @@ expect_table(DdlFrame *frame, const char *relname, List *defs, List *inherited, 
 	List	   *core;
 
 	paimon_ddl_split_defs(relname, defs, &items, &core);
-	check_twice(relname, items);
 	items = paimon_ddl_merge_items(inherited, items);
 	if (partitioned)
 		add_mark(&items);
@@ -174,6 +154,8 @@ paimon_ddl_create(DdlFrame *frame, CreateStmt *stmt)
 		stmt->accessMethod = pstrdup("paimon");
 	else if (!PAIMON_PARTITIONED_HAS_AM)
 		stmt->accessMethod = NULL;
+	if (partitioned && parent_is_ours && OidIsValid(paimon_ddl_primary_key(parent)))
+		paimon_ddl_late_parents(frame, parent);
 	paimon_ddl_run(frame, (Node *) stmt, frame->context);
 }
 

@@ -45,6 +45,11 @@ typedef struct DdlFrame
 	bool		am_to_paimon;
 
 	bool		reindex;		/* a REINDEX: copies of key indexes are made */
+
+	/* key indexes of partitioned tables stay btrees until the statement's end (ddl_partition.c) */
+	bool		late_parents;
+	List	   *late;			/* OIDs of those indexes */
+
 	List	   *flipped;		/* OIDs of indexes whose relcache entries were patched */
 	List	   *lost_key;		/* OIDs of tables whose key index was dropped */
 	List	   *may_lose_key;	/* OIDs of tables known to be empty and locked */
@@ -64,7 +69,11 @@ extern void paimon_ddl_alter(DdlFrame *frame, AlterTableStmt *stmt);
 
 /* ddl_partition.c */
 extern void paimon_ddl_new_partition(Oid parentid, const char *leafname, bool leaf_is_paimon);
+extern bool paimon_ddl_can_mark(Oid relid);
 extern void paimon_ddl_mark_parent(Oid relid, List *items);
+extern void paimon_ddl_late_parents(DdlFrame *frame, Oid relid);
+extern void paimon_ddl_flip_late(DdlFrame *frame);
+extern bool paimon_ddl_has_partitioned_child(Oid relid);
 
 /* ddl_access.c */
 extern void paimon_ddl_access_init(void);

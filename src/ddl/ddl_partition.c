@@ -62,8 +62,8 @@ paimon_ddl_mark_parent(Oid relid, List *items)
 }
 
 /* May a partitioned table become ours now?  Only before it has a partition, and with no other index than its key. */
-static bool
-can_mark(Oid relid)
+bool
+paimon_ddl_can_mark(Oid relid)
 {
 	List	   *indexes = index_list(relid);
 	Oid			keyid = paimon_ddl_primary_key(relid);
@@ -88,7 +88,7 @@ paimon_ddl_new_partition(Oid parentid, const char *leafname, bool leaf_is_paimon
 		!paimon_owns_relation(parentid) ||
 		index_list(parentid) == NIL)
 		return;
-	if (leaf_is_paimon && can_mark(parentid))
+	if (leaf_is_paimon && paimon_ddl_can_mark(parentid))
 	{
 		paimon_ddl_mark_parent(parentid, NIL);
 		return;
@@ -103,5 +103,58 @@ paimon_ddl_new_partition(Oid parentid, const char *leafname, bool leaf_is_paimon
 			 errdetail("The partitioned table has indexes that do not suit the partition's access method."),
 			 leaf_is_paimon ?
 			 errhint("Create the partitioned table with USING paimon.") :
-			 errhint("Create the partition with USING paimon.")));
+			 errhint("All its partitions must use access method paimon.")));
+}
+
+bool
+paimon_ddl_has_partitioned_child(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	{
+		if (lfirst_oid(lc) != relid && get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_TABLE)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Until 17 core makes no unique index on a partitioned table that is not a btree.  It
+ * copies a parent's key to a partition that is partitioned itself, so for such a
+ * statement the keys of partitioned tables (which have no storage) are btrees, and new ones stay so,
+ * until it is through.  Indexes of partitions with storage are flipped as ever.
+ * The whole tree is locked exclusively: nobody sees it meanwhile.
+ */
+void
+paimon_ddl_late_parents(DdlFrame *frame, Oid relid)
+{
+	ListCell   *lc;
+
+	frame->late_parents = true;
+	foreach(lc, find_all_inheritors(relid, AccessExclusiveLock, NULL))
+	{
+		Oid			keyid = InvalidOid;
+
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_TABLE)
+			keyid = paimon_ddl_primary_key(lfirst_oid(lc));
+		if (!OidIsValid(keyid) || paimon_ddl_relam(keyid) != paimon_key_am_oid())
+			continue;
+		LockRelationOid(keyid, AccessExclusiveLock);
+		paimon_ddl_flip(keyid, false);
+		paimon_ddl_remember(&frame->late, keyid);
+	}
+}
+
+/* The end of that. */
+void
+paimon_ddl_flip_late(DdlFrame *frame)
+{
+	ListCell   *lc;
+
+	foreach(lc, frame->late)
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_INDEX)
+			paimon_ddl_flip(lfirst_oid(lc), true);
+	}
 }

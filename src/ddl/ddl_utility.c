@@ -124,6 +124,7 @@ dispatch(DdlFrame *frame)
 			paimon_ddl_run(frame, stmt, frame->context);
 			break;
 	}
+	paimon_ddl_flip_late(frame);
 	if (OidIsValid(frame->created))
 		paimon_ddl_check_table(frame->created);
 	finish_lost_keys(frame);
