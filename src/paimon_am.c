@@ -22,6 +22,7 @@
 #include "utils/acl.h"
 #include "utils/guc.h"
 
+#include "am/am.h"
 #include "compat.h"
 #include "ddl/ddl.h"
 #include "memtable/buffer.h"
@@ -61,6 +62,8 @@ static const PaimonModule modules[] = {
 	{"tables", paimon_table_init, NULL, NULL},
 	{"write buffer", paimon_buffer_init, NULL, NULL},
 	{"ddl", paimon_ddl_init, NULL, NULL},
+	{"storages of dropped tables", paimon_ddl_hooks_init, NULL, NULL},
+	{"executor", paimon_executor_init, NULL, NULL},
 	{NULL, NULL, NULL, NULL}
 };
 
