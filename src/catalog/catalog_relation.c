@@ -14,11 +14,9 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "commands/dbcommands.h"
-#include "commands/defrem.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "utils/inval.h"
@@ -30,7 +28,6 @@
 
 #define EXTENSION_NAME	"paimon_am"
 #define SCHEMA_NAME		"paimon"
-#define TABLE_AM_NAME	"paimon"
 
 static const char *const table_names[PAIMON_MANIFEST_TABLES] = {
 	"storage", "log", "file", "snapshot"
@@ -216,17 +213,4 @@ paimon_extension_exists(void)
 	Oid			extension;
 
 	return cache.valid || find_extension(&namespace, &extension);
-}
-
-/* Is this relation stored by our table access method?  Partitioned tables, views, indexes and the like are not. */
-bool
-paimon_relation_is_paimon(Relation rel)
-{
-	if (!OidIsValid(rel->rd_rel->relam) || rel->rd_rel->relam == HEAP_TABLE_AM_OID)
-		return false;
-	if (rel->rd_rel->relkind != RELKIND_RELATION && rel->rd_rel->relkind != RELKIND_MATVIEW)
-		return false;
-	if (!paimon_extension_exists())
-		return false;
-	return rel->rd_rel->relam == get_table_am_oid(TABLE_AM_NAME, true);
 }

@@ -16,7 +16,6 @@
 
 #include "access/transam.h"
 #include "datatype/timestamp.h"
-#include "utils/rel.h"
 #include "utils/snapshot.h"
 
 #include "storage/storage.h"
@@ -159,8 +158,5 @@ extern Snapshot paimon_catalog_latest_snapshot(void);
 extern Oid	paimon_catalog_namespace(void);
 extern Oid	paimon_catalog_relid(const char *name);
 extern bool paimon_extension_exists(void);
-
-/* Is this table or materialized view stored by access method paimon of the installed extension? */
-extern bool paimon_relation_is_paimon(Relation rel);
 
 #endif							/* PAIMON_MANIFEST_H */

@@ -82,6 +82,9 @@ extern Datum paimon_key_decode_column(const PaimonRowDesc *desc, const uint8 *ke
 /* Text of a key for messages: "(id)=(5)", as in unique violations; respects nothing of privileges: callers decide. */
 extern char *paimon_key_describe(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen);
 
+/* The same for a bound out of the manifest, which may be cut off: NULL if it is not a whole key. */
+extern char *paimon_key_describe_bound(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen);
+
 /* Bucket of a row (A.7) from its values, and of a full key (decoded; used by lookups when the bucket key is part of the lossless key
  * columns), or -1 if it cannot be told from the key. */
 extern int	paimon_row_bucket(const PaimonRowDesc *desc, const Datum *values, const bool *isnull);

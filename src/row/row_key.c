@@ -228,8 +228,11 @@ describe_value(const PaimonKeyColumn *k, Datum value, StringInfo out)
 	appendStringInfoString(out, OidOutputFunctionCall(output, value));
 }
 
+/*
+ * paimon_key_describe for bytes that need not be a whole key (bounds in the manifest are cut): NULL if they are none.
+ */
 char *
-paimon_key_describe(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen)
+paimon_key_describe_bound(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen)
 {
 	StringInfoData out;
 	PaimonKeyReader r;
@@ -240,8 +243,8 @@ paimon_key_describe(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen)
 	{
 		uint64		rowno;
 
-		if (paimon_key_get_uint64(&r, &rowno) != PAIMON_OK)
-			paimon_key_report_damage(desc);
+		if (paimon_key_get_uint64(&r, &rowno) != PAIMON_OK || !paimon_keyreader_at_end(&r))
+			return NULL;
 		appendStringInfo(&out, "(row number)=(" UINT64_FORMAT ")", rowno);
 		return out.data;
 	}
@@ -255,11 +258,21 @@ paimon_key_describe(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen)
 		Datum		value;
 
 		if (paimon_key_get_value(desc->keys[i].codec, desc->keys[i].type, &r, &value) != PAIMON_OK)
-			paimon_key_report_damage(desc);
+			return NULL;
 		if (i > 0)
 			appendStringInfoString(&out, ", ");
 		describe_value(&desc->keys[i], value, &out);
 	}
 	appendStringInfoChar(&out, ')');
-	return out.data;
+	return paimon_keyreader_at_end(&r) ? out.data : NULL;
+}
+
+char *
+paimon_key_describe(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen)
+{
+	char	   *text = paimon_key_describe_bound(desc, key, keylen);
+
+	if (text == NULL)
+		paimon_key_report_damage(desc);
+	return text;
 }

@@ -1,0 +1,32 @@
+
+-- What a table consists of (src/snapshot).  The functions check that the caller may read the table.
+
+CREATE FUNCTION paimon.files("table" regclass,
+    OUT partition text, OUT bucket integer, OUT file_path text, OUT file_format text, OUT schema_id bigint, OUT level integer,
+    OUT record_count bigint, OUT file_size_in_bytes bigint, OUT min_key text, OUT max_key text, OUT null_value_counts text,
+    OUT min_value_stats text, OUT max_value_stats text, OUT min_sequence_number bigint, OUT max_sequence_number bigint,
+    OUT creation_time timestamp with time zone, OUT "deleteRowCount" bigint, OUT file_source text, OUT first_row_id bigint,
+    OUT write_cols text[]) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'paimon_files'
+LANGUAGE C STRICT STABLE PARALLEL RESTRICTED ROWS 50;
+COMMENT ON FUNCTION paimon.files(regclass)
+    IS 'run files of a paimon table';
+
+CREATE FUNCTION paimon.buckets("table" regclass,
+    OUT partition text, OUT bucket integer, OUT record_count bigint, OUT file_size_in_bytes bigint, OUT file_count bigint,
+    OUT last_update_time timestamp with time zone) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'paimon_buckets'
+LANGUAGE C STRICT STABLE PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION paimon.buckets(regclass)
+    IS 'buckets of a paimon table that have run files';
+
+CREATE FUNCTION paimon.snapshots("table" regclass,
+    OUT snapshot_id bigint, OUT commit_kind text, OUT commit_time timestamp with time zone, OUT total_record_count bigint,
+    OUT delta_record_count bigint, OUT changelog_record_count bigint, OUT watermark bigint) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'paimon_snapshots'
+LANGUAGE C STRICT STABLE PARALLEL RESTRICTED ROWS 50;
+COMMENT ON FUNCTION paimon.snapshots(regclass)
+    IS 'snapshots of a paimon table';
+
+REVOKE ALL ON FUNCTION paimon.files(regclass), paimon.buckets(regclass), paimon.snapshots(regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION paimon.files(regclass), paimon.buckets(regclass), paimon.snapshots(regclass) TO PUBLIC;

@@ -1,0 +1,341 @@
+/*-------------------------------------------------------------------------
+ *
+ * snapshot_functions.c
+ *	  paimon.files, paimon.buckets, paimon.snapshots: the manifest of one table, for its readers.
+ *
+ * They show what the transaction's snapshot sees.  Bounds of keys are values of the table: so they ask for SELECT on all columns, and
+ * refuse tables on which row security is active for the caller.  Both are checked before any lock is taken.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "catalog/manifest.h"
+#include "memtable/table.h"
+#include "options/options.h"
+#include "paimon_am.h"
+#include "row/row.h"
+
+PG_FUNCTION_INFO_V1(paimon_files);
+PG_FUNCTION_INFO_V1(paimon_buckets);
+PG_FUNCTION_INFO_V1(paimon_snapshots);
+
+/* Columns of the results, in the order of sql/parts/30_views.sql. */
+enum
+{
+	FILES_PARTITION = 0,
+	FILES_BUCKET,
+	FILES_FILE_PATH,
+	FILES_FILE_FORMAT,
+	FILES_SCHEMA_ID,
+	FILES_LEVEL,
+	FILES_RECORD_COUNT,
+	FILES_FILE_SIZE,
+	FILES_MIN_KEY,
+	FILES_MAX_KEY,
+	FILES_NULL_VALUE_COUNTS,
+	FILES_MIN_VALUE_STATS,
+	FILES_MAX_VALUE_STATS,
+	FILES_MIN_SEQUENCE_NUMBER,
+	FILES_MAX_SEQUENCE_NUMBER,
+	FILES_CREATION_TIME,
+	FILES_DELETE_ROW_COUNT,
+	FILES_FILE_SOURCE,
+	FILES_FIRST_ROW_ID,
+	FILES_WRITE_COLS,
+	FILES_COLUMNS
+};
+
+enum
+{
+	BUCKETS_PARTITION = 0,
+	BUCKETS_BUCKET,
+	BUCKETS_RECORD_COUNT,
+	BUCKETS_FILE_SIZE,
+	BUCKETS_FILE_COUNT,
+	BUCKETS_LAST_UPDATE_TIME,
+	BUCKETS_COLUMNS
+};
+
+enum
+{
+	SNAPSHOTS_ID = 0,
+	SNAPSHOTS_COMMIT_KIND,
+	SNAPSHOTS_COMMIT_TIME,
+	SNAPSHOTS_TOTAL_RECORD_COUNT,
+	SNAPSHOTS_DELTA_RECORD_COUNT,
+	SNAPSHOTS_CHANGELOG_RECORD_COUNT,
+	SNAPSHOTS_WATERMARK,
+	SNAPSHOTS_COLUMNS
+};
+
+/* May the caller know the table's values? */
+static void
+check_may_read(Oid relid, const char *relname)
+{
+	if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK &&
+		pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT, ACLMASK_ALL) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)), relname);
+	if (check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security of table \"%s\" forbids to show its files", relname),
+				 errdetail("Bounds of keys and numbers of rows tell about rows that policies may hide.")));
+}
+
+/* Checks everything and opens the table. */
+static Relation
+open_table(Oid relid)
+{
+	char	   *relname = get_rel_name(relid);
+	Relation	rel;
+
+	paimon_require_preload();
+	if (relname == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	if (!paimon_is_table(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a table using access method paimon", relname)));
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a partitioned table, which has no files of its own", relname),
+				 errhint("Name one of its partitions.")));
+	check_may_read(relid, relname);
+
+	rel = try_relation_open(relid, AccessShareLock);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"%s\" does not exist", relname),
+				 errdetail("It was dropped concurrently.")));
+	if (RELATION_IS_OTHER_TEMP(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot read temporary table \"%s\" of another session", relname)));
+	if (!paimon_is_table(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("access method of table \"%s\" was changed concurrently", relname)));
+	return rel;
+}
+
+/* The table's partition bound as text, or NULL. */
+static Datum
+partition_text(Oid relid, bool *isnull)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Datum		bound;
+	Datum		text = (Datum) 0;
+
+	*isnull = true;
+	if (!HeapTupleIsValid(tuple))
+		return text;
+	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, isnull);
+	if (!*isnull)
+		text = DirectFunctionCall2(pg_get_expr, bound, ObjectIdGetDatum(relid));
+	ReleaseSysCache(tuple);
+	return text;
+}
+
+/* A bound of keys for people: the values, or the bytes if it is cut off. */
+static Datum
+bound_text(const PaimonRowDesc *desc, bytea *bound, bool *isnull)
+{
+	uint32		len = VARSIZE_ANY_EXHDR(bound);
+	char	   *text;
+
+	*isnull = len == 0;
+	if (*isnull)
+		return (Datum) 0;
+	text = paimon_key_describe_bound(desc, (const uint8 *) VARDATA_ANY(bound), len);
+	if (text == NULL)
+	{
+		text = palloc(2 * len + 3);
+		text[0] = '\\';
+		text[1] = 'x';
+		text[2 + hex_encode(VARDATA_ANY(bound), len, text + 2)] = '\0';
+	}
+	return CStringGetTextDatum(text);
+}
+
+static void
+put_file(ReturnSetInfo *rsinfo, const PaimonRowDesc *desc, const PaimonFileRow *file, Datum partition, bool nopartition)
+{
+	Datum		values[FILES_COLUMNS] = {0};
+	bool		nulls[FILES_COLUMNS];
+
+	memset(nulls, false, sizeof(nulls));
+	values[FILES_PARTITION] = partition;
+	nulls[FILES_PARTITION] = nopartition;
+	values[FILES_BUCKET] = Int32GetDatum(file->bucket);
+	values[FILES_FILE_PATH] = CStringGetTextDatum(psprintf("data-" UINT64_FORMAT, file->file_no));
+	values[FILES_FILE_FORMAT] = CStringGetTextDatum("paimon");
+	nulls[FILES_SCHEMA_ID] = true;
+	values[FILES_LEVEL] = Int32GetDatum(file->level);
+	values[FILES_RECORD_COUNT] = Int64GetDatum(file->row_count);
+	values[FILES_FILE_SIZE] = Int64GetDatum(file->bytes);
+	values[FILES_MIN_KEY] = bound_text(desc, file->min_key, &nulls[FILES_MIN_KEY]);
+	values[FILES_MAX_KEY] = bound_text(desc, file->max_key, &nulls[FILES_MAX_KEY]);
+	nulls[FILES_NULL_VALUE_COUNTS] = true;
+	nulls[FILES_MIN_VALUE_STATS] = true;
+	nulls[FILES_MAX_VALUE_STATS] = true;
+	values[FILES_MIN_SEQUENCE_NUMBER] = Int64GetDatum((int64) file->min_position);
+	values[FILES_MAX_SEQUENCE_NUMBER] = Int64GetDatum((int64) file->max_position);
+	values[FILES_CREATION_TIME] = TimestampTzGetDatum(file->creation_time);
+	values[FILES_DELETE_ROW_COUNT] = Int64GetDatum(file->delete_count);
+	values[FILES_FILE_SOURCE] = CStringGetTextDatum(file->source == PAIMON_SOURCE_COMPACT ? "COMPACT" : "APPEND");
+	nulls[FILES_FIRST_ROW_ID] = true;
+	nulls[FILES_WRITE_COLS] = true;
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* paimon.files(regclass): live run files; rows in memtables are in none. */
+Datum
+paimon_files(PG_FUNCTION_ARGS)
+{
+	Relation	rel = open_table(PG_GETARG_OID(0));
+	PaimonTable *table;
+
+	InitMaterializedSRF(fcinfo, 0);
+	table = paimon_table_get(rel, false);
+	if (table->storage_id != 0)
+	{
+		bool		nopartition;
+		Datum		partition = partition_text(RelationGetRelid(rel), &nopartition);
+		int			nfiles;
+		PaimonFileRow *files = paimon_catalog_files(table->storage_id, GetActiveSnapshot(), &nfiles);
+
+		for (int i = 0; i < nfiles; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			put_file((ReturnSetInfo *) fcinfo->resultinfo, table->desc, &files[i], partition, nopartition);
+		}
+	}
+	table_close(rel, AccessShareLock);
+	return (Datum) 0;
+}
+
+/* Adds up files[i .. ) of one bucket; returns the first of the next. */
+static int
+put_bucket(ReturnSetInfo *rsinfo, const PaimonFileRow *files, int nfiles, int i, Datum partition, bool nopartition)
+{
+	Datum		values[BUCKETS_COLUMNS] = {0};
+	bool		nulls[BUCKETS_COLUMNS];
+	int			first = i;
+	int64		rows = 0;
+	int64		bytes = 0;
+	TimestampTz latest = files[i].creation_time;
+
+	for (; i < nfiles && files[i].bucket == files[first].bucket; i++)
+	{
+		rows += files[i].row_count;
+		bytes += files[i].bytes;
+		latest = Max(latest, files[i].creation_time);
+	}
+	memset(nulls, false, sizeof(nulls));
+	values[BUCKETS_PARTITION] = partition;
+	nulls[BUCKETS_PARTITION] = nopartition;
+	values[BUCKETS_BUCKET] = Int32GetDatum(files[first].bucket);
+	values[BUCKETS_RECORD_COUNT] = Int64GetDatum(rows);
+	values[BUCKETS_FILE_SIZE] = Int64GetDatum(bytes);
+	values[BUCKETS_FILE_COUNT] = Int64GetDatum(i - first);
+	values[BUCKETS_LAST_UPDATE_TIME] = TimestampTzGetDatum(latest);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return i;
+}
+
+/* paimon.buckets(regclass): buckets that have files. */
+Datum
+paimon_buckets(PG_FUNCTION_ARGS)
+{
+	Relation	rel = open_table(PG_GETARG_OID(0));
+	PaimonTable *table;
+
+	InitMaterializedSRF(fcinfo, 0);
+	table = paimon_table_get(rel, false);
+	if (table->storage_id != 0)
+	{
+		bool		nopartition;
+		Datum		partition = partition_text(RelationGetRelid(rel), &nopartition);
+		int			nfiles;
+		PaimonFileRow *files = paimon_catalog_files(table->storage_id, GetActiveSnapshot(), &nfiles);
+
+		for (int i = 0; i < nfiles;)
+			i = put_bucket((ReturnSetInfo *) fcinfo->resultinfo, files, nfiles, i, partition, nopartition);
+	}
+	table_close(rel, AccessShareLock);
+	return (Datum) 0;
+}
+
+static const char *
+commit_kind_name(int32 kind)
+{
+	switch ((PaimonCommitKind) kind)
+	{
+		case PAIMON_COMMIT_APPEND:
+			return "APPEND";
+		case PAIMON_COMMIT_COMPACT:
+			return "COMPACT";
+		case PAIMON_COMMIT_OVERWRITE:
+			return "OVERWRITE";
+		case PAIMON_COMMIT_ANALYZE:
+			return "ANALYZE";
+	}
+	return "UNKNOWN";
+}
+
+/* paimon.snapshots(regclass), oldest first. */
+Datum
+paimon_snapshots(PG_FUNCTION_ARGS)
+{
+	Relation	rel = open_table(PG_GETARG_OID(0));
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	PaimonTable *table;
+
+	InitMaterializedSRF(fcinfo, 0);
+	table = paimon_table_get(rel, false);
+	if (table->storage_id != 0)
+	{
+		int			n;
+		PaimonSnapshotRow *rows = paimon_catalog_snapshots(table->storage_id, GetActiveSnapshot(), &n);
+
+		for (int i = 0; i < n; i++)
+		{
+			Datum		values[SNAPSHOTS_COLUMNS] = {0};
+			bool		nulls[SNAPSHOTS_COLUMNS];
+
+			CHECK_FOR_INTERRUPTS();
+			memset(nulls, false, sizeof(nulls));
+			values[SNAPSHOTS_ID] = Int64GetDatum(rows[i].snapshot_id);
+			values[SNAPSHOTS_COMMIT_KIND] = CStringGetTextDatum(commit_kind_name(rows[i].kind));
+			values[SNAPSHOTS_COMMIT_TIME] = TimestampTzGetDatum(rows[i].commit_time);
+			values[SNAPSHOTS_TOTAL_RECORD_COUNT] = Int64GetDatum(rows[i].total_record_count);
+			values[SNAPSHOTS_DELTA_RECORD_COUNT] = Int64GetDatum(rows[i].delta_record_count);
+			nulls[SNAPSHOTS_CHANGELOG_RECORD_COUNT] = true;
+			nulls[SNAPSHOTS_WATERMARK] = true;
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		}
+	}
+	table_close(rel, AccessShareLock);
+	return (Datum) 0;
+}
