@@ -47,6 +47,11 @@
 	extern int	no_such_variable
 #endif
 
+/* 18 knows the attribute only as pg_noreturn, in front of a declaration. */
+#ifndef pg_attribute_noreturn
+#define pg_attribute_noreturn() __attribute__((noreturn))
+#endif
+
 /*
  * Names of a relation's file.  15: RelFileNode {spcNode, dbNode, relNode};
  * 16 and up: RelFileLocator {spcOid, dbOid, relNumber}.
