@@ -78,8 +78,8 @@ extern void paimon_arena_attach(PaimonArena *arena, PaimonArenaState *state, voi
 extern void paimon_arena_init_private(PaimonArena *arena, PaimonArenaState *state, const PaimonAllocator *a);
 
 /*
- * Makes sure that allocations of `total` bytes altogether, each rounded up to a multiple of 8 and at least 8 (in `total`, too), and none larger than `largest`
- * (<= PAIMON_CHUNK_USABLE), will succeed.  False if the pool is empty; what was got so far stays with the arena for later.
+ * Makes sure that allocations of `total` bytes altogether, none larger than `largest` (<= PAIMON_CHUNK_USABLE), will
+ * succeed; each counts in `total` as rounded up to a multiple of 8, and at least 8.  False if the pool is empty; what was got so far stays with the arena for later.
  */
 extern bool paimon_arena_reserve(PaimonArena *arena, uint64_t total, uint32_t largest);
 

@@ -69,8 +69,14 @@ uint32_t
 paimon_bloom_size(uint64_t nkeys, int bits_per_key)
 {
 	uint64_t	max_blocks = (PAIMON_BLOOM_MAX_SIZE - PAIMON_BLOOM_HEADER) / PAIMON_BLOOM_BLOCK;
-	uint64_t	bits = bits_per_key < 1 ? 1 : (bits_per_key > PAIMON_BLOOM_MAX_BITS ? PAIMON_BLOOM_MAX_BITS : (uint64_t) bits_per_key);
+	uint64_t	bits;
 	uint64_t	nblocks;
+
+	if (bits_per_key < 1)
+		bits_per_key = 1;
+	if (bits_per_key > PAIMON_BLOOM_MAX_BITS)
+		bits_per_key = PAIMON_BLOOM_MAX_BITS;
+	bits = (uint64_t) bits_per_key;
 
 	/* no overflow: more keys than bits fit a filter of the largest size anyway */
 	if (nkeys >= max_blocks * BITS_PER_BLOCK)

@@ -23,8 +23,8 @@
 #define PAIMON_TIMESTAMP_COMPACT_PRECISION 3
 
 /*
- * A builder of binary rows; one can be used for any number of rows.  Fields are set in the order of the bucket key, each exactly
- * once.  Failures are remembered and reported by finish.
+ * A builder of binary rows; one can be used for any number of rows.  Fields are set in the order of the bucket key,
+ * each exactly once.  Failures are remembered and reported by finish.
  */
 typedef struct PaimonBucketRow
 {

@@ -69,8 +69,8 @@ node_not_above(const PaimonSkipNode *n, const SearchKey *s)
 }
 
 /*
- * Last node for which `is_before` holds (it must hold for a prefix of the list), PAIMON_NO_REF for the head.  *after is the node that
- * followed it.  prev[], if not NULL, gets the same for each level below the list's height.
+ * Last node for which `is_before` holds (it must hold for a prefix of the list), PAIMON_NO_REF for the head.  *after is
+ * the node that followed it.  prev[], if not NULL, gets the same for each level below the list's height.
  */
 static inline PaimonRef
 search(const PaimonSkipList *list, const PaimonArena *arena, const SearchKey *s,
@@ -133,7 +133,8 @@ random_height(uint64_t *rng)
 	*rng = x;
 
 	/* the upper bits of a xorshift state, two for each level */
-	for (x >>= 64 - 2 * PAIMON_SKIP_MAX_HEIGHT; height < PAIMON_SKIP_MAX_HEIGHT && x % PAIMON_SKIP_BRANCHING == 0; x /= PAIMON_SKIP_BRANCHING)
+	x >>= 64 - 2 * PAIMON_SKIP_MAX_HEIGHT;
+	for (; height < PAIMON_SKIP_MAX_HEIGHT && x % PAIMON_SKIP_BRANCHING == 0; x /= PAIMON_SKIP_BRANCHING)
 		height++;
 	return height;
 }

@@ -77,8 +77,8 @@ extern void paimon_skip_init(PaimonSkipList *list);
 extern uint64_t paimon_skip_node_size(uint32_t key_len, uint32_t payload_len, bool external);
 
 /*
- * Adds a record.  *rng is the caller's generator state, seeded with any number.  Of two records with the same key and pos the one
- * added later comes first.  PAIMON_NO_SPACE: node too large.  PAIMON_NO_MEMORY: no chunk; the list is as before.  The caller
+ * Adds a record.  *rng is the caller's generator state, seeded with any number.  Of two records with the same key and
+ * pos the one added later comes first.  PAIMON_NO_SPACE: node too large.  PAIMON_NO_MEMORY: no chunk; the list is as before.  The caller
  * makes sure that no two inserts run at once (the arena is part of that).
  */
 extern PaimonResult paimon_skip_insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng,

@@ -288,6 +288,7 @@ check_nulls_and_failures(void)
 	UnitArena	poor;
 	PaimonAllocator poor_alloc = unit_arena_init(&poor);
 	PaimonBucketRow r2;
+	static const uint8_t long_string[200];	/* beyond the builder's first allocation */
 
 	/* reserved parts stay, slots point to them */
 	paimon_bucket_begin(&row, 3);
@@ -329,7 +330,7 @@ check_nulls_and_failures(void)
 	poor.fail_after = 1;
 	paimon_bucket_row_init(&r2, &poor_alloc);
 	paimon_bucket_begin(&r2, 1);
-	paimon_bucket_set_string(&r2, "a string that does not fit the first allocation of the builder, which is 128 bytes; and so it has to be longer than this", 120);
+	paimon_bucket_set_string(&r2, long_string, sizeof(long_string));
 	CHECK_EQ(paimon_bucket_finish(&r2, &h), PAIMON_NO_MEMORY);
 	unit_arena_reset(&poor);
 }
