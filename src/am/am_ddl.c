@@ -42,6 +42,7 @@ replace_rows(Relation rel, bool have_old, uint64 old_id, bool reborn, uint64 new
 	{
 		memset(&row, 0, sizeof(row));
 		row.encoding = PAIMON_ENCODING_VERSION;
+		row.nbuckets = 1;		/* the options tell; see memtable_table.c */
 	}
 	if (reborn)
 		paimon_catalog_relation_drop(relid);
@@ -127,6 +128,7 @@ paimon_relation_copy_for_cluster(Relation old_table, Relation new_table, Relatio
 	row.storage_id = paimon_storage_id(new_table);
 	row.relid = RelationGetRelid(old_table);
 	row.encoding = PAIMON_ENCODING_VERSION;
+	row.nbuckets = 1;
 	row.nkeys = from->desc->nkeys;
 	for (int i = 0; i < row.nkeys; i++)
 		row.keys[i] = from->desc->keys[i].attno;

@@ -38,10 +38,10 @@ index_build_range_scan(Relation rel, Relation index, struct IndexInfo *info, boo
 			 errhint("Put the columns that you search by first into the primary key.")));
 }
 
+/* REINDEX CONCURRENTLY looks for rows that the new index misses: ours stores none, and no other comes this far (src/ddl). */
 static void
 index_validate_scan(Relation rel, Relation index, struct IndexInfo *info, Snapshot snapshot, struct ValidateIndexState *state)
 {
-	(void) index_build_range_scan(rel, index, info, false, false, false, 0, 0, NULL, NULL, NULL);
 }
 
 static bool

@@ -97,6 +97,7 @@ ambuild(Relation heap, Relation index, IndexInfo *info)
 	want.storage_id = table->storage_id;
 	want.relid = RelationGetRelid(heap);
 	want.encoding = PAIMON_ENCODING_VERSION;
+	want.nbuckets = 1;
 	want.nkeys = info->ii_NumIndexKeyAttrs;
 	for (int i = 0; i < want.nkeys; i++)
 		want.keys[i] = info->ii_IndexAttrNumbers[i];
