@@ -99,7 +99,7 @@ put_varlena(char *p, uint32 off, const PaimonRowAttr *a, const void *v)
 	if (a->packable && len + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
 	{
 		SET_VARSIZE_SHORT(p + off, len + VARHDRSZ_SHORT);
-		memcpy(p + off + VARHDRSZ_SHORT, VARDATA_ANY(v), len);
+		paimon_copy_short(p + off + VARHDRSZ_SHORT, VARDATA_ANY(v), len);
 		return off + VARHDRSZ_SHORT + len;
 	}
 	aligned = align_up(off, a->align);

@@ -161,4 +161,36 @@ paimon_bpchar_trimmed(const char *s, uint32 len)
 	return len;
 }
 
+/*
+ * memcpy for short values.  Told that a length is small, compilers expand memcpy to string instructions, whose start costs more than such a
+ * value takes here.
+ */
+static inline void
+paimon_copy_short(char *dst, const char *src, uint32 len)
+{
+	if (len >= 16)
+	{
+		uint32		i = 0;
+
+		for (; i + 16 < len; i += 16)
+			memcpy(dst + i, src + i, 16);
+		memcpy(dst + len - 16, src + len - 16, 16);
+	}
+	else if (len >= 8)
+	{
+		memcpy(dst, src, 8);
+		memcpy(dst + len - 8, src + len - 8, 8);
+	}
+	else if (len >= 4)
+	{
+		memcpy(dst, src, 4);
+		memcpy(dst + len - 4, src + len - 4, 4);
+	}
+	else
+	{
+		for (uint32 i = 0; i < len; i++)
+			dst[i] = src[i];
+	}
+}
+
 #endif							/* PAIMON_ROW_INTERNAL_H */

@@ -41,7 +41,7 @@ make_varlena(const void *data, uint32 len)
 	{
 		v = palloc(len + VARHDRSZ_SHORT);
 		SET_VARSIZE_SHORT(v, len + VARHDRSZ_SHORT);
-		memcpy(VARDATA_SHORT(v), data, len);
+		paimon_copy_short(VARDATA_SHORT(v), data, len);
 	}
 	else
 	{

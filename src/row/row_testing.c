@@ -9,6 +9,8 @@
 
 #ifdef PAIMON_TESTING
 
+#include <time.h>
+
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_type.h"
@@ -30,6 +32,7 @@ PG_FUNCTION_INFO_V1(paimon_test_row);
 PG_FUNCTION_INFO_V1(paimon_test_row_damage);
 PG_FUNCTION_INFO_V1(paimon_test_bucket);
 PG_FUNCTION_INFO_V1(paimon_test_scaled);
+PG_FUNCTION_INFO_V1(paimon_test_row_speed);
 
 /* Codec of the first argument's type, or an error with the reason. */
 static int
@@ -342,6 +345,61 @@ paimon_test_scaled(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errmsg("scaled numeric " INT64_FORMAT " with scale %d does not come back", unscaled, scale)));
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf(INT64_FORMAT " %d", unscaled, scale)));
+}
+
+/*
+ * test_row_speed(regclass, keys int2[], record, times): nanoseconds of processor time for the steps that every row takes.  By hand only: no test looks at times.
+ */
+Datum
+paimon_test_row_speed(PG_FUNCTION_ARGS)
+{
+	ArrayType  *keys = PG_GETARG_ARRAYTYPE_P(1);
+	PaimonRowDesc *desc = build_desc(PG_GETARG_OID(0), keys, keys, 16);
+	int			natts = desc->tupdesc->natts;
+	Datum	   *values = palloc0(natts * sizeof(Datum));
+	bool	   *isnull = palloc0(natts * sizeof(bool));
+	int			times = PG_GETARG_INT32(3);
+	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "paimon row test", ALLOCSET_DEFAULT_SIZES);
+	StringInfoData key;
+	StringInfoData payload;
+	clock_t		start;
+	double		ns[4];
+	MemoryContext old;
+
+	deform_record(PG_GETARG_HEAPTUPLEHEADER(2), desc, values, isnull);
+	paimon_row_flatten(desc, values, isnull);
+	initStringInfo(&key);
+	initStringInfo(&payload);
+	for (int step = 0; step < 4; step++)
+	{
+		old = MemoryContextSwitchTo(work);
+		start = clock();
+		for (int i = 0; i < times; i++)
+		{
+			switch (step)
+			{
+				case 0:
+					resetStringInfo(&key);
+					paimon_key_encode(desc, values, isnull, &key);
+					break;
+				case 1:
+					resetStringInfo(&payload);
+					paimon_row_encode(desc, values, isnull, &payload);
+					break;
+				case 2:
+					(void) paimon_row_bucket(desc, values, isnull);
+					break;
+				default:
+					paimon_row_decode(desc, (uint8 *) key.data, key.len, (uint8 *) payload.data, payload.len, natts, values, isnull);
+					break;
+			}
+			if (i % 1024 == 0)
+				MemoryContextReset(work);
+		}
+		ns[step] = (double) (clock() - start) / CLOCKS_PER_SEC * 1e9 / times;
+		MemoryContextSwitchTo(old);
+	}
+	PG_RETURN_TEXT_P(cstring_to_text(psprintf("key %.0f ns, payload %.0f ns, bucket %.0f ns, decode %.0f ns", ns[0], ns[1], ns[2], ns[3])));
 }
 
 #endif							/* PAIMON_TESTING */
