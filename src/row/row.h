@@ -91,6 +91,13 @@ extern int	paimon_row_bucket(const PaimonRowDesc *desc, const Datum *values, con
 extern int	paimon_scankey_bucket(const PaimonRowDesc *desc, const Datum *keyvalues);
 
 /*
+ * May a column's type, modifier or collation change from old to new without a rewrite of what is stored?  For columns of the key or the bucket
+ * key of a storage that holds rows; any other column may change whenever core sees no need to rewrite.
+ */
+extern bool paimon_row_retype_is_safe(Oid oldtype, int32 oldtypmod, Oid oldcollation,
+									  Oid newtype, int32 newtypmod, Oid newcollation, bool in_key, bool in_bucketkey);
+
+/*
  * Payload: compact form of a row's non-key values (see README.md).  natts is stored, so that columns added later read as their missing
  * value (attmissingval) or NULL.
  */

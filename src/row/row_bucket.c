@@ -78,6 +78,38 @@ form_of_type(Oid type, int32 typmod, PaimonBucketColumn *column)
 	}
 }
 
+bool
+paimon_row_retype_is_safe(Oid oldtype, int32 oldtypmod, Oid oldcollation,
+						  Oid newtype, int32 newtypmod, Oid newcollation, bool in_key, bool in_bucketkey)
+{
+	const char *why;
+	int			oldcodec = paimon_key_codec(oldtype, oldcollation, &why);
+	int			newcodec = paimon_key_codec(newtype, newcollation, &why);
+	PaimonBucketColumn oldcolumn = {0};
+	PaimonBucketColumn newcolumn = {0};
+
+	if (!in_key && !in_bucketkey)
+		return true;
+	if (oldcodec != newcodec || newcodec == KEY_CODEC_NONE)
+		return false;
+	if (!in_bucketkey)
+		return true;
+	oldtype = getBaseTypeAndTypmod(oldtype, &oldtypmod);
+	newtype = getBaseTypeAndTypmod(newtype, &newtypmod);
+	oldcolumn.form = form_of_type(oldtype, oldtypmod, &oldcolumn);
+	newcolumn.form = form_of_type(newtype, newtypmod, &newcolumn);
+	if (oldcolumn.form != newcolumn.form)
+		return false;
+
+	/* Precision decides about the layout, scale about the number. */
+	if (newcolumn.form == BUCKET_FORM_TIMESTAMP)
+		return (oldcolumn.precision <= PAIMON_TIMESTAMP_COMPACT_PRECISION) == (newcolumn.precision <= PAIMON_TIMESTAMP_COMPACT_PRECISION);
+	if (newcolumn.form == BUCKET_FORM_DECIMAL)
+		return oldcolumn.scale == newcolumn.scale &&
+			(oldcolumn.precision <= PAIMON_DECIMAL_COMPACT_PRECISION) == (newcolumn.precision <= PAIMON_DECIMAL_COMPACT_PRECISION);
+	return true;
+}
+
 static void *
 alloc_in_context(void *arg, size_t size)
 {

@@ -33,6 +33,7 @@ PG_FUNCTION_INFO_V1(paimon_test_row_damage);
 PG_FUNCTION_INFO_V1(paimon_test_bucket);
 PG_FUNCTION_INFO_V1(paimon_test_scaled);
 PG_FUNCTION_INFO_V1(paimon_test_row_speed);
+PG_FUNCTION_INFO_V1(paimon_test_retype);
 
 /* Codec of the first argument's type, or an error with the reason. */
 static int
@@ -345,6 +346,23 @@ paimon_test_scaled(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errmsg("scaled numeric " INT64_FORMAT " with scale %d does not come back", unscaled, scale)));
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf(INT64_FORMAT " %d", unscaled, scale)));
+}
+
+/* test_retype(regclass): may the table's second column take the place of the first one, as key and as bucket key? */
+Datum
+paimon_test_retype(PG_FUNCTION_ARGS)
+{
+	Relation	rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	Form_pg_attribute a = TupleDescAttr(RelationGetDescr(rel), 0);
+	Form_pg_attribute b = TupleDescAttr(RelationGetDescr(rel), 1);
+	char	   *result = psprintf("key %d, bucket key %d",
+								  paimon_row_retype_is_safe(a->atttypid, a->atttypmod, a->attcollation,
+															b->atttypid, b->atttypmod, b->attcollation, true, false),
+								  paimon_row_retype_is_safe(a->atttypid, a->atttypmod, a->attcollation,
+															b->atttypid, b->atttypmod, b->attcollation, true, true));
+
+	relation_close(rel, AccessShareLock);
+	PG_RETURN_TEXT_P(cstring_to_text(result));
 }
 
 /*

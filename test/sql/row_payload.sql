@@ -104,4 +104,19 @@ SELECT t, count(DISTINCT bucket(t, v, 1000)) FROM (VALUES
     ('timestamp', '{-infinity,-infinity}'), ('uuid', '{00000000-0000-0000-0000-00000000000a,00000000-0000-0000-0000-00000000000A}')
     ) AS x (t, vs), unnest(vs) v GROUP BY t, vs ORDER BY t, vs;
 
+-- Types that a key column may change to without a rewrite.
+CREATE FUNCTION retype(a text, b text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    result text;
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE two (a %s, b %s)', a, b);
+    result := paimon.test_retype('two');
+    DROP TABLE two;
+    RETURN result;
+END $$;
+SELECT a, b, retype(a, b) FROM (VALUES
+    ('varchar(10)', 'varchar(20)'), ('varchar', 'text'), ('varchar', 'char(5)'), ('text', 'bytea'), ('numeric(10,2)', 'numeric(12,2)'),
+    ('numeric(10,2)', 'numeric(12,3)'), ('numeric(10,2)', 'numeric(19,2)'), ('numeric(10,2)', 'numeric'), ('timestamp(3)', 'timestamp(6)'),
+    ('timestamp(4)', 'timestamp(6)'), ('timestamp', 'timestamp(6)'), ('int', 'oid'), ('text COLLATE "C"', 'text'), ('int', 'jsonb')) AS x (a, b);
+
 DROP SCHEMA row_payload CASCADE;
