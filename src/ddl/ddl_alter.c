@@ -330,6 +330,34 @@ with_commands(AlterTableStmt *stmt, List *cmds)
 	return copyObject(copy);
 }
 
+/*
+ * A key that goes takes the storage's order with it, before another comes in the same
+ * command: core, too, drops before it adds.
+ */
+static void
+run_drops(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
+{
+	List	   *drops = NIL;
+	List	   *others = NIL;
+	ListCell   *lc;
+
+	foreach(lc, plan->rest)
+	{
+		AlterTableCmd *cmd = lfirst(lc);
+
+		if (cmd->subtype == AT_DropConstraint || cmd->subtype == AT_DropColumn)
+			drops = lappend(drops, cmd);
+		else
+			others = lappend(others, cmd);
+	}
+	if (others == NIL)
+		return;
+	paimon_ddl_run(frame, (Node *) with_commands(stmt, drops), PROCESS_UTILITY_SUBCOMMAND);
+	CommandCounterIncrement();
+	paimon_ddl_finish_lost_keys(frame);
+	plan->rest = others;
+}
+
 static void
 run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 {
@@ -352,6 +380,8 @@ run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 		prepare_am_change(frame, plan, stmt);
 	if (reset)
 		paimon_ddl_reset_storage(plan->relid);
+	if (frame->may_lose_key != NIL)
+		run_drops(frame, plan, stmt);
 	/* Also with nothing left to do: permissions, event triggers. */
 	if (!whole)
 		paimon_ddl_run(frame, (Node *) with_commands(stmt, plan->rest), frame->context);

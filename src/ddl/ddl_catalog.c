@@ -24,15 +24,17 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "catalog/manifest.h"
 #include "compat.h"
 #include "ddl/ddl_internal.h"
-#include "row/row.h"
+#include "storage/storage.h"
 
 /* Does an access method's name (NULL: the default) mean ours? */
 bool
@@ -325,6 +327,24 @@ paimon_ddl_is_empty(Oid relid)
 	return empty;
 }
 
+/* New storage takes over the old one's key; a table that has lost it becomes an append table. */
+static void
+forget_key(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	PaimonStorageRow row;
+
+	if (paimon_catalog_storage_get(paimon_storage_id(rel), InvalidOid, &row) && row.nkeys > 0)
+	{
+		row.nkeys = 0;
+		row.nbucketkeys = 0;
+		paimon_catalog_storage_put(&row);
+		CacheInvalidateRelcache(rel);
+	}
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+}
+
 /*
  * Give an empty table new storage, since the old one is laid out by what has
  * just changed (key, buckets).  As after TRUNCATE, older snapshots see it empty.
@@ -339,6 +359,8 @@ paimon_ddl_reset_storage(Oid relid)
 	paimon_set_new_relfilenumber(rel, rel->rd_rel->relpersistence);
 	table_close(rel, NoLock);
 	CommandCounterIncrement();
+	if (!OidIsValid(paimon_ddl_primary_key(relid)))
+		forget_key(relid);
 	paimon_reindex_relation(relid, REINDEX_REL_PROCESS_TOAST, &params);
 	CommandCounterIncrement();
 }

@@ -57,6 +57,7 @@ typedef struct DdlFrame
 
 /* ddl_utility.c */
 extern DdlFrame *paimon_ddl_frame;
+extern void paimon_ddl_finish_lost_keys(DdlFrame *frame);
 extern void paimon_ddl_run(DdlFrame *frame, Node *stmt, ProcessUtilityContext context);
 
 /* ddl_create.c */

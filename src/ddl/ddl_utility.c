@@ -61,8 +61,8 @@ run_index(DdlFrame *frame, IndexStmt *stmt)
  * A table that has lost its key keeps storage ordered by that key.  ALTER TABLE
  * has made sure that it is empty; other ways (DROP TYPE … CASCADE) have not.
  */
-static void
-finish_lost_keys(DdlFrame *frame)
+void
+paimon_ddl_finish_lost_keys(DdlFrame *frame)
 {
 	ListCell   *lc;
 
@@ -82,6 +82,7 @@ finish_lost_keys(DdlFrame *frame)
 					 errhint("Drop the table, or its primary key, first.")));
 		paimon_ddl_reset_storage(relid);
 	}
+	frame->lost_key = NIL;
 }
 
 /* Patched relcache entries (see ddl_flip.c) are to be built anew. */
@@ -127,7 +128,7 @@ dispatch(DdlFrame *frame)
 	paimon_ddl_flip_late(frame);
 	if (OidIsValid(frame->created))
 		paimon_ddl_check_table(frame->created);
-	finish_lost_keys(frame);
+	paimon_ddl_finish_lost_keys(frame);
 	forget_flipped(frame);
 }
 
