@@ -15,6 +15,7 @@
 
 #include "access/amapi.h"
 #include "access/genam.h"
+#include "access/nbtree.h"
 #include "access/reloptions.h"
 #include "access/relscan.h"
 #include "access/stratnum.h"
@@ -431,8 +432,13 @@ amgettuple(IndexScanDesc scan, ScanDirection direction)
 void
 paimon_index_routine(IndexAmRoutine *am)
 {
-	am->amstrategies = 5;
-	am->amsupport = 1;
+	/*
+	 * Indexes of ours have btree's operator classes, and the server caches an operator class's support functions in an array as long as the access method
+	 * says that looked first: another number than btree's would make it read behind the end.
+	 */
+	am->amstrategies = BTMaxStrategyNumber;
+	am->amsupport = BTNProcs;
+	am->amoptsprocnum = BTOPTIONS_PROC;
 	am->amcanorder = false;
 	am->amcanunique = true;
 	am->amcanmulticol = true;
