@@ -4,9 +4,9 @@
  *	  Row groups from any bytes: no crash, no read outside, no memory out of
  *	  proportion, and no contradiction between the ways to read a group.
  *
- * Input with a first byte of 0: the rest is a group.  Otherwise: the next
- * four bytes seed a well-formed group, the rest changes bytes in it (2 bytes
- * place, 1 byte value each).  The fuzz build does not compare checksums, so
+ * Input with a group's magic is a group.  Otherwise: the first byte says how
+ * large, the next four seed a well-formed group, the rest changes bytes in it
+ * (2 bytes place, 1 byte value each).  The fuzz build does not compare checksums, so
  * that what is behind them is reached.
  *
  *-------------------------------------------------------------------------
@@ -160,9 +160,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 6)
 		return 0;
-	if (data[0] == 0)
+	if (memcmp(data, "PRGP", 4) == 0)
 	{
-		read_group(data + 1, (uint32_t) size - 1);
+		read_group(data, (uint32_t) size);
 		return 0;
 	}
 	unit_state = paimon_get_u32(data + 1);
