@@ -107,6 +107,7 @@ enum
 /* OIDs from the cache, which is filled if need be; errors if the extension is absent or its objects are not as installed. */
 extern Oid	paimon_manifest_table_oid(PaimonManifestTable table);
 extern Oid	paimon_manifest_index_oid(PaimonManifestIndex index);
+extern bool paimon_manifest_exists(void);
 
 /* ---- catalog_scan.c ---- */
 

@@ -214,3 +214,29 @@ paimon_extension_exists(void)
 
 	return cache.valid || find_extension(&namespace, &extension);
 }
+
+/*
+ * Are all manifest tables there?  Not while DROP EXTENSION … CASCADE is at work, which deletes them and users' tables in any order.
+ */
+bool
+paimon_manifest_exists(void)
+{
+	Oid			namespace;
+	Oid			extension;
+
+	if (cache.valid)
+		return true;
+	if (!find_extension(&namespace, &extension))
+		return false;
+	for (int i = 0; i < PAIMON_MANIFEST_TABLES; i++)
+	{
+		if (!OidIsValid(get_relname_relid(table_names[i], namespace)))
+			return false;
+	}
+	for (int i = 0; i < PAIMON_MANIFEST_INDEXES; i++)
+	{
+		if (!OidIsValid(get_relname_relid(index_names[i], namespace)))
+			return false;
+	}
+	return true;
+}

@@ -141,6 +141,8 @@ paimon_catalog_storage_put(const PaimonStorageRow *row)
 void
 paimon_catalog_storage_drop(uint64 storage_id)
 {
+	if (!paimon_manifest_exists())
+		return;
 	paimon_manifest_delete_storage(PAIMON_MANIFEST_FILE, PAIMON_MANIFEST_FILE_PKEY, storage_id);
 	paimon_manifest_delete_storage(PAIMON_MANIFEST_SNAPSHOT, PAIMON_MANIFEST_SNAPSHOT_PKEY, storage_id);
 	paimon_manifest_delete_storage(PAIMON_MANIFEST_LOG, PAIMON_MANIFEST_LOG_PKEY, storage_id);
@@ -156,6 +158,9 @@ paimon_catalog_relation_drop(Oid relid)
 	uint64	   *ids = NULL;
 	int			nids = 0;
 	int			allocated = 0;
+
+	if (!paimon_manifest_exists())
+		return;
 
 	/* Collected first: deleting moves on to a new command while the scan would still be open. */
 	ScanKeyInit(&key, ANUM_STORAGE_RELID, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));

@@ -40,7 +40,7 @@ typedef struct PaimonStorageRow
 extern bool paimon_catalog_storage_get(uint64 storage_id, Oid reborn_relid, PaimonStorageRow *row);
 extern void paimon_catalog_storage_put(const PaimonStorageRow *row);	/* insert or update */
 
-/* Deletes all rows of a storage in all manifest tables. */
+/* Deletes all rows of a storage in all manifest tables.  Does nothing if those are gone already (DROP EXTENSION … CASCADE). */
 extern void paimon_catalog_storage_drop(uint64 storage_id);
 
 /* Deletes all rows of storages recorded for a relation (only for reborn unlogged ones). */

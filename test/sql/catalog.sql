@@ -114,6 +114,14 @@ SELECT paimon.test_catalog_fill(1, 0, 1, 1);
 SELECT paimon.test_catalog_show(1);
 ROLLBACK;
 SELECT paimon.test_catalog_show(1);
+-- While the extension is dropped its tables may go before users' ones do.
+BEGIN;
+SELECT paimon.test_catalog_fill(1, 0, 1, 1);
+ALTER EXTENSION paimon_am DROP TABLE paimon.log;
+DROP TABLE paimon.log;
+SELECT paimon.test_catalog_drop(1), paimon.test_catalog_drop(0, 4711);
+SELECT paimon.test_catalog_show(1);
+ROLLBACK;
 -- A schema of the same name does not pass for the extension's.
 SELECT pg_get_functiondef('paimon.test_catalog_show(bigint, oid)'::regprocedure) AS def \gset
 DROP EXTENSION paimon_am;
