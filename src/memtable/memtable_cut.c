@@ -173,3 +173,44 @@ paimon_shared_cut(PaimonShared *shared, Relation rel, const PaimonLogRow *log, u
 	paimon_pins_release(c.pins);
 	cut->stopped_by_bulk = cut->cut == limit;
 }
+
+static bool
+listed(const uint64 *positions, int n, uint64 position)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (positions[i] == position)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * See shared.h.  The reclaimer frees log below closed_head[i], except what the newest list names, once closing_xid[i] precedes the horizon.  A batch
+ * that leaves the list now is named by nothing any more, yet snapshots that do not see this flush read it: it must not lie below
+ * the head of any pair but this flush's own.
+ */
+void
+paimon_cut_apply(const PaimonCut *cut, PaimonLogRow *log, FullTransactionId closing_xid)
+{
+	for (int i = 0; i < log->nleftover; i++)
+	{
+		if (listed(cut->leftover, cut->nleftover, log->leftover[i]))
+			continue;
+		for (int j = 0; j < log->nclosed; j++)
+			log->closed_head[j] = Min(log->closed_head[j], log->leftover[i]);
+	}
+	if (log->nclosed == PAIMON_LOG_CLOSED_MAX)
+	{
+		/* The oldest pair frees nothing that the next one does not. */
+		log->nclosed--;
+		memmove(&log->closed_head[0], &log->closed_head[1], log->nclosed * sizeof(log->closed_head[0]));
+		memmove(&log->closed_xid[0], &log->closed_xid[1], log->nclosed * sizeof(log->closed_xid[0]));
+	}
+	log->closed_head[log->nclosed] = cut->cut;
+	log->closed_xid[log->nclosed] = closing_xid;
+	log->nclosed++;
+	log->head = cut->cut;
+	log->nleftover = cut->nleftover;
+	log->leftover = cut->leftover;
+}

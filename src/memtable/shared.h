@@ -171,6 +171,13 @@ typedef struct PaimonCut
 extern void paimon_shared_cut(PaimonShared *shared, Relation rel, const PaimonLogRow *log, uint64 limit, PaimonCut *cut);
 
 /*
+ * What a flush that wrote the cut's rows puts into the log's manifest row: head, left-over list, and the pair (head, closing xid) for the reclaimer.  Earlier pairs
+ * are lowered to the left-over batches that this flush took in: older snapshots still read those.  `log` is the row that the cut was made with; its arrays
+ * may be replaced by the cut's.  The caller counts the version and writes the row.
+ */
+extern void paimon_cut_apply(const PaimonCut *cut, PaimonLogRow *log, FullTransactionId closing_xid);
+
+/*
  * VACUUM, before it freezes batches: remembers the fate of all batches in memtables whose xid precedes `limit`, so that nobody asks clog for them later.
  */
 extern void paimon_shared_freeze_hints(PaimonShared *shared, TransactionId limit);
