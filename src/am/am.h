@@ -16,6 +16,21 @@
 #include "scan/scan.h"
 
 /* am_scan.c */
+typedef struct PaimonScanDesc
+{
+	TableScanDescData base;
+	PaimonTable *table;
+	PaimonReader *reader;		/* opened at the first fetch */
+	MemoryContext cxt;
+	bool		in_unit;		/* parallel: working on a unit */
+	bool		exhausted;
+	/* ANALYZE only (am_size.c) */
+	double		rows_per_block;
+	double		position;		/* rows read so far */
+	double		block_end;
+} PaimonScanDesc;
+
+extern void paimon_scan_open(PaimonScanDesc *scan);
 extern const TupleTableSlotOps *paimon_slot_callbacks(Relation rel);
 extern TableScanDesc paimon_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key,
 									   ParallelTableScanDesc pscan, uint32 flags);

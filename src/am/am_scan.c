@@ -24,17 +24,6 @@ typedef struct ParallelScan
 	pg_atomic_uint32 next_unit;
 } ParallelScan;
 
-typedef struct ScanDesc
-{
-	TableScanDescData base;
-	PaimonTable *table;
-	PaimonReader *reader;		/* opened at the first fetch */
-	MemoryContext cxt;
-	bool		forward;
-	bool		in_unit;		/* parallel: working on a unit */
-	bool		exhausted;
-} ScanDesc;
-
 const TupleTableSlotOps *
 paimon_slot_callbacks(Relation rel)
 {
@@ -55,7 +44,7 @@ paimon_put_row(TupleTableSlot *slot, PaimonTable *table, const PaimonRowRef *row
 TableScanDesc
 paimon_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key, ParallelTableScanDesc pscan, uint32 flags)
 {
-	ScanDesc   *scan = palloc0(sizeof(ScanDesc));
+	PaimonScanDesc *scan = palloc0(sizeof(PaimonScanDesc));
 
 	/* Like heap: the scan must survive the relation's reference of the caller. */
 	RelationIncrementReferenceCount(rel);
@@ -64,7 +53,6 @@ paimon_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData
 	scan->base.rs_nkeys = nkeys;
 	scan->base.rs_flags = flags;
 	scan->base.rs_parallel = pscan;
-	scan->forward = true;
 	if (nkeys > 0)
 	{
 		scan->base.rs_key = palloc(sizeof(ScanKeyData) * nkeys);
@@ -82,7 +70,7 @@ paimon_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData
 }
 
 static void
-close_reader(ScanDesc *scan)
+close_reader(PaimonScanDesc *scan)
 {
 	if (scan->reader != NULL)
 		paimon_reader_end(scan->reader);
@@ -95,7 +83,7 @@ close_reader(ScanDesc *scan)
 void
 paimon_scan_end(TableScanDesc sscan)
 {
-	ScanDesc   *scan = (ScanDesc *) sscan;
+	PaimonScanDesc *scan = (PaimonScanDesc *) sscan;
 
 	close_reader(scan);
 	MemoryContextDelete(scan->cxt);
@@ -111,34 +99,36 @@ void
 paimon_scan_rescan(TableScanDesc sscan, struct ScanKeyData *key, bool set_params, bool allow_strat, bool allow_sync,
 				   bool allow_pagemode)
 {
-	ScanDesc   *scan = (ScanDesc *) sscan;
+	PaimonScanDesc *scan = (PaimonScanDesc *) sscan;
 
 	if (key != NULL && sscan->rs_nkeys > 0)
 		memcpy(sscan->rs_key, key, sizeof(ScanKeyData) * sscan->rs_nkeys);
 	close_reader(scan);
 }
 
-static void
-open_reader(ScanDesc *scan, bool forward)
+/* Opens the reader over the whole table; closes one that is open. */
+void
+paimon_scan_open(PaimonScanDesc *scan)
 {
 	PaimonReadSpec spec = {0};
-	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	MemoryContext old;
 
+	close_reader(scan);
+	old = MemoryContextSwitchTo(scan->cxt);
 	spec.table = scan->table;
 	spec.rel = scan->base.rs_rd;
 	spec.snapshot = scan->base.rs_snapshot;
 	spec.bucket = -1;
-	spec.forward = forward;
+	spec.forward = true;
 	spec.whole = true;
 	spec.nokey = true;
 	scan->reader = paimon_reader_begin(&spec);
-	scan->forward = forward;
 	MemoryContextSwitchTo(old);
 }
 
 /* Next row of a parallel scan: of the unit at hand, else of the next one that nobody has taken. */
 static bool
-next_parallel(ScanDesc *scan, PaimonRowRef *row)
+next_parallel(PaimonScanDesc *scan, PaimonRowRef *row)
 {
 	ParallelScan *shared = (ParallelScan *) scan->base.rs_parallel;
 
@@ -178,7 +168,7 @@ keys_match(TableScanDesc scan, TupleTableSlot *slot)
 bool
 paimon_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTableSlot *slot)
 {
-	ScanDesc   *scan = (ScanDesc *) sscan;
+	PaimonScanDesc *scan = (PaimonScanDesc *) sscan;
 	PaimonRowRef row;
 
 	if (unlikely(ScanDirectionIsBackward(direction)))
@@ -188,7 +178,7 @@ paimon_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTable
 				 errdetail("Tables using access method paimon are scanned forward only."),
 				 errhint("Declare the cursor SCROLL over a query with ORDER BY, or fetch forward.")));
 	if (unlikely(scan->reader == NULL))
-		open_reader(scan, true);
+		paimon_scan_open(scan);
 	while (!scan->exhausted)
 	{
 		if (sscan->rs_parallel != NULL ? !next_parallel(scan, &row) : !paimon_reader_next(scan->reader, &row))

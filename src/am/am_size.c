@@ -82,71 +82,50 @@ paimon_estimate_size(Relation rel, int32 *attr_widths, BlockNumber *pages, doubl
 
 /* ---- ANALYZE ---- */
 
-static struct
-{
-	TableScanDesc scan;			/* whose sample it is */
-	PaimonReader *reader;
-	double		rows_per_block;
-	double		position;		/* rows read so far */
-	double		block_end;
-} sample;
-
 static void
-sample_begin(TableScanDesc scan)
+sample_begin(PaimonScanDesc *scan)
 {
-	PaimonTable *table = paimon_table_get(scan->rs_rd, false);
-	PaimonReadSpec spec = {0};
-	BlockNumber blocks = Max(RelationGetNumberOfBlocks(scan->rs_rd), 1);
+	Relation	rel = scan->base.rs_rd;
+	BlockNumber blocks = Max(RelationGetNumberOfBlocks(rel), 1);
+	double		rows = scan->table->storage_id == 0 ? 0 : paimon_estimate_rows(scan->table, rel);
 
-	spec.table = table;
-	spec.rel = scan->rs_rd;
-	spec.snapshot = NULL;
-	spec.bucket = -1;
-	spec.forward = true;
-	spec.whole = true;
-	sample.scan = scan;
-	sample.reader = paimon_reader_begin(&spec);
-	sample.rows_per_block = Max(ceil((table->storage_id == 0 ? 0 : paimon_estimate_rows(table, scan->rs_rd)) / blocks), 1);
-	sample.position = 0;
+	paimon_scan_open(scan);
+	scan->rows_per_block = Max(ceil(rows / blocks), 1);
+	scan->position = 0;
 }
 
-/*
- * The reader lives in the context of ANALYZE's first call for this scan (anl_context, gone with the command); a sample left over by an
- * error is recognised by its scan and simply forgotten.
- */
 static bool
-analyze_next_block(TableScanDesc scan, BlockNumber block)
+analyze_next_block(PaimonScanDesc *scan, BlockNumber block)
 {
+	double		start;
 	PaimonRowRef row;
 
-	if (sample.scan != scan || block == 0 || (double) block * sample.rows_per_block < sample.position)
+	if (scan->reader == NULL || (double) block * scan->rows_per_block < scan->position)
 		sample_begin(scan);
-	while (sample.position < (double) block * sample.rows_per_block)
+	start = (double) block * scan->rows_per_block;
+	while (scan->position < start && paimon_reader_next(scan->reader, &row))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!paimon_reader_next(sample.reader, &row))
-			break;
-		sample.position++;
+		scan->position++;
 	}
-	sample.block_end = ((double) block + 1) * sample.rows_per_block;
+	scan->block_end = start + scan->rows_per_block;
 	return true;
 }
 
 static bool
-analyze_next_tuple(TableScanDesc scan, double *liverows, TupleTableSlot *slot)
+analyze_next_tuple(PaimonScanDesc *scan, double *liverows, TupleTableSlot *slot)
 {
-	PaimonTable *table = paimon_table_get(scan->rs_rd, false);
+	uint64		place = (uint64) scan->position;
 	PaimonRowRef row;
-	uint64		place = (uint64) sample.position;
 
-	if (sample.position >= sample.block_end || !paimon_reader_next(sample.reader, &row))
+	if (scan->position >= scan->block_end || !paimon_reader_next(scan->reader, &row))
 	{
 		ExecClearTuple(slot);
 		return false;
 	}
-	sample.position++;
+	scan->position++;
 	*liverows += 1;
-	paimon_put_row(slot, table, &row, true);
+	paimon_put_row(slot, scan->table, &row, true);
 	/* Correlation is judged by ctid: the place in the merged order. */
 	ItemPointerSet(&slot->tts_tid, (BlockNumber) (place / 1000), (OffsetNumber) (place % 1000 + 1));
 	return true;
@@ -155,13 +134,13 @@ analyze_next_tuple(TableScanDesc scan, double *liverows, TupleTableSlot *slot)
 static bool
 scan_analyze_next_block(TableScanDesc scan, BlockNumber block, BufferAccessStrategy strategy)
 {
-	return analyze_next_block(scan, block);
+	return analyze_next_block((PaimonScanDesc *) scan, block);
 }
 
 static bool
 scan_analyze_next_tuple(TableScanDesc scan, TransactionId oldest_xmin, double *liverows, double *deadrows, TupleTableSlot *slot)
 {
-	return analyze_next_tuple(scan, liverows, slot);
+	return analyze_next_tuple((PaimonScanDesc *) scan, liverows, slot);
 }
 
 void
