@@ -16,6 +16,7 @@
 #include "access/amapi.h"
 #include "access/genam.h"
 #include "access/nbtree.h"
+#include "access/nbtree.h"
 #include "access/reloptions.h"
 #include "access/relscan.h"
 #include "access/stratnum.h"
