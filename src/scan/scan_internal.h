@@ -31,8 +31,8 @@ typedef struct PaimonScanState
 } PaimonScanState;
 
 /* Opens in the order H2 wants; memory from CurrentMemoryContext. */
-extern void paimon_scan_open(PaimonScanState *state, PaimonTable *table, Relation rel, Snapshot snapshot);
-extern void paimon_scan_close(PaimonScanState *state);
+extern void paimon_scanstate_open(PaimonScanState *state, PaimonTable *table, Relation rel, Snapshot snapshot);
+extern void paimon_scanstate_close(PaimonScanState *state);
 
 /* Key range of a reader: from `lower` on, up to `upper`, itself included or not.  data NULL = unbounded. */
 typedef struct PaimonKeyRange

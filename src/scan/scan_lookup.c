@@ -55,7 +55,7 @@ paimon_lookup_begin(PaimonTable *table, Relation rel, Snapshot snapshot)
 	lookup->call_cxt = AllocSetContextCreate(cxt, "paimon lookup row", ALLOCSET_SMALL_SIZES);
 	lookup->merge = paimon_merge_function(table->options.merge_engine);
 	Assert(lookup->merge->newest_decides);
-	paimon_scan_open(&lookup->state, table, rel, snapshot);
+	paimon_scanstate_open(&lookup->state, table, rel, snapshot);
 	if (lookup->state.levels != NULL && lookup->state.levels->nfiles > 0)
 	{
 		lookup->files = palloc0_array(PaimonRunFile *, lookup->state.levels->nfiles);
@@ -73,7 +73,7 @@ void
 paimon_lookup_end(PaimonLookup *lookup)
 {
 	lookup_drop_references(lookup);
-	paimon_scan_close(&lookup->state);
+	paimon_scanstate_close(&lookup->state);
 	MemoryContextDelete(lookup->cxt);
 }
 

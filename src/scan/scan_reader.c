@@ -97,7 +97,7 @@ paimon_reader_begin(const PaimonReadSpec *spec)
 	PaimonReader *reader = reader_make(spec);
 	MemoryContext old = MemoryContextSwitchTo(reader->cxt);
 
-	paimon_scan_open(&reader->state, spec->table, spec->rel, spec->snapshot);
+	paimon_scanstate_open(&reader->state, spec->table, spec->rel, spec->snapshot);
 	MemoryContextSwitchTo(old);
 	reader_reset(reader);
 	return reader;
@@ -128,7 +128,7 @@ paimon_reader_end(PaimonReader *reader)
 {
 	paimon_reader_close_bucket(reader);
 	if (reader->inputs == NULL)
-		paimon_scan_close(&reader->state);
+		paimon_scanstate_close(&reader->state);
 	MemoryContextDelete(reader->cxt);
 }
 

@@ -31,7 +31,7 @@ latest_snapshot(void)
 }
 
 void
-paimon_scan_open(PaimonScanState *state, PaimonTable *table, Relation rel, Snapshot snapshot)
+paimon_scanstate_open(PaimonScanState *state, PaimonTable *table, Relation rel, Snapshot snapshot)
 {
 	memset(state, 0, sizeof(*state));
 	state->table = table;
@@ -57,7 +57,7 @@ paimon_scan_open(PaimonScanState *state, PaimonTable *table, Relation rel, Snaps
 }
 
 void
-paimon_scan_close(PaimonScanState *state)
+paimon_scanstate_close(PaimonScanState *state)
 {
 	if (state->view != NULL)
 		paimon_memview_close(state->view);
