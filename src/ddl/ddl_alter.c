@@ -294,9 +294,11 @@ prepare_am_change(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 
 	if (plan->relkind == RELKIND_PARTITIONED_TABLE)
 	{
-		/* core records this dependency itself now, and would stumble over a second one */
-		(void) deleteDependencyRecordsForSpecific(RelationRelationId, plan->relid, DEPENDENCY_NORMAL,
-												  AccessMethodRelationId, paimon_table_am_oid());
+		/* Core records this dependency itself where there is an access method, and would stumble over a second one. */
+		if (!OidIsValid(paimon_ddl_relam(plan->relid)))
+			(void) deleteDependencyRecordsForSpecific(RelationRelationId, plan->relid, DEPENDENCY_NORMAL,
+													  AccessMethodRelationId, paimon_table_am_oid());
+		CommandCounterIncrement();
 		if (!plan->will_be_paimon && OidIsValid(keyid))
 			paimon_ddl_flip(keyid, false);
 		return;

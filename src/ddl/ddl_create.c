@@ -132,6 +132,8 @@ paimon_ddl_create(DdlFrame *frame, CreateStmt *stmt)
 		ours = paimon_ddl_am_is_paimon(stmt->accessMethod);
 	else if (parent_is_ours)
 		ours = true;
+	else if (OidIsValid(parent) && OidIsValid(paimon_ddl_relam(parent)))
+		ours = false;			/* it says so itself, and core hears it */
 	else if (partitioned)
 		ours = names_our_option(stmt->options);
 	else

@@ -67,8 +67,10 @@ paimon_ddl_can_mark(Oid relid)
 {
 	List	   *indexes = index_list(relid);
 	Oid			keyid = paimon_ddl_primary_key(relid);
+	Oid			am = paimon_ddl_relam(relid);
 
-	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE || has_subclass(relid))
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE || has_subclass(relid) ||
+		(OidIsValid(am) && am != paimon_table_am_oid()))
 		return false;
 	return indexes == NIL || (list_length(indexes) == 1 && linitial_oid(indexes) == keyid);
 }
