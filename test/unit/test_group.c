@@ -162,6 +162,29 @@ check_seek(const UnitGroup *g, PaimonGroup *r)
 	free(p);
 }
 
+/* Every key, and the shortest string between it and the key before: where units are cut, that is their separator. */
+static void
+check_seek_all(const UnitGroup *g, PaimonGroup *r)
+{
+	for (uint32_t i = 1; i < g->in.nrows; i++)
+	{
+		const PaimonBytes *a = &g->keys[i - 1];
+		const PaimonBytes *b = &g->keys[i];
+		uint32_t	shared = 0;
+		uint32_t	row = 0;
+		bool		equal = false;
+
+		if (unit_group_key_cmp(a, b) == 0)
+			continue;
+		while (shared < a->len && shared < b->len && a->data[shared] == b->data[shared])
+			shared++;
+		CHECK_EQ(paimon_group_seek(r, b->data, b->len, &row, &equal), PAIMON_OK);
+		CHECK_MSG(row == i && equal, "row %u for %u", row, i);
+		CHECK_EQ(paimon_group_seek(r, b->data, shared + 1, &row, &equal), PAIMON_OK);
+		CHECK_MSG(row == i && equal == (b->len == shared + 1), "row %u for %u", row, i);
+	}
+}
+
 static void
 check_group(const UnitGroup *g)
 {
@@ -175,6 +198,7 @@ check_group(const UnitGroup *g)
 	check_stats(g, r);
 	check_single(g, r);
 	check_seek(g, r);
+	check_seek_all(g, r);
 	check_whole(g, r);
 	check_single(g, r);
 	CHECK_EQ(paimon_group_check(r), PAIMON_OK);
