@@ -172,6 +172,15 @@ paimon_extend_one(Relation rel)
 #define paimon_set_new_relfilenumber(rel, persistence) RelationSetNewRelfilenumber((rel), (persistence))
 #endif
 
+/* Did the relation's present storage come into being in this transaction? */
+#if PG_VERSION_NUM < 160000
+#define paimon_storage_is_own(rel) \
+	((rel)->rd_createSubid != InvalidSubTransactionId || (rel)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
+#else
+#define paimon_storage_is_own(rel) \
+	((rel)->rd_createSubid != InvalidSubTransactionId || (rel)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+#endif
+
 /* Building all indexes of a table anew: the statement was added in 17. */
 #if PG_VERSION_NUM < 170000
 #define paimon_reindex_relation(relid, flags, params) reindex_relation((relid), (flags), (params))
@@ -279,5 +288,50 @@ paimon_collation_is_c(Oid collation)
 #else
 #define paimon_count_update(rel) pgstat_count_heap_update((rel), false, false)
 #endif
+
+/* What VACUUM must freeze.  15: one function with many arguments; 16 and up: a struct. */
+#include "commands/vacuum.h"
+#include "pgstat.h"
+#include "utils/timestamp.h"
+
+static inline void
+paimon_vacuum_limits(Relation rel, const VacuumParams *params, TransactionId *oldest_xmin, TransactionId *freeze_limit,
+					 MultiXactId *oldest_multi)
+{
+#if PG_VERSION_NUM < 160000
+	MultiXactId multi_cutoff;
+
+	(void) vacuum_set_xid_limits(rel, params->freeze_min_age, params->freeze_table_age, params->multixact_freeze_min_age,
+								 params->multixact_freeze_table_age, oldest_xmin, oldest_multi, freeze_limit, &multi_cutoff);
+#else
+	struct VacuumCutoffs cutoffs;
+
+	(void) vacuum_get_cutoffs(rel, params, &cutoffs);
+	*oldest_xmin = cutoffs.OldestXmin;
+	*freeze_limit = cutoffs.FreezeLimit;
+	*oldest_multi = cutoffs.OldestMxact;
+#endif
+}
+
+/* Results of VACUUM in pg_class and in the statistics.  18: pages that are all frozen, and when it began. */
+static inline void
+paimon_update_relstats(Relation rel, BlockNumber pages, double rows, TransactionId frozen, MultiXactId minmulti)
+{
+#if PG_VERSION_NUM < 180000
+	vac_update_relstats(rel, pages, rows, 0, rel->rd_rel->relhasindex, frozen, minmulti, NULL, NULL, false);
+#else
+	vac_update_relstats(rel, pages, rows, 0, 0, rel->rd_rel->relhasindex, frozen, minmulti, NULL, NULL, false);
+#endif
+}
+
+static inline void
+paimon_report_vacuum(Relation rel, double rows, TimestampTz start)
+{
+#if PG_VERSION_NUM < 180000
+	pgstat_report_vacuum(RelationGetRelid(rel), rel->rd_rel->relisshared, (PgStat_Counter) rows, 0);
+#else
+	pgstat_report_vacuum(RelationGetRelid(rel), rel->rd_rel->relisshared, (PgStat_Counter) rows, 0, start);
+#endif
+}
 
 #endif							/* PAIMON_COMPAT_H */

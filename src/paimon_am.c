@@ -23,6 +23,7 @@
 #include "utils/guc.h"
 
 #include "am/am.h"
+#include "compact/compact.h"
 #include "compat.h"
 #include "ddl/ddl.h"
 #include "memtable/buffer.h"
@@ -61,6 +62,7 @@ static const PaimonModule modules[] = {
 	{"memtables", paimon_shared_init, paimon_shared_shmem_size, paimon_shared_shmem_init},
 	{"tables", paimon_table_init, NULL, NULL},
 	{"write buffer", paimon_buffer_init, NULL, NULL},
+	{"flush", paimon_compact_init, NULL, NULL},
 	{"ddl", paimon_ddl_init, NULL, NULL},
 	{"storages of dropped tables", paimon_ddl_hooks_init, NULL, NULL},
 	{"executor", paimon_executor_init, NULL, NULL},

@@ -78,4 +78,10 @@ extern void paimon_buffer_adopt(uint64 storage_id, Oid relid);
 /* Registers finished files as what this transaction adds to the table; see memtable_commit.c. */
 extern void paimon_bulk_register(PaimonTable *table, Relation rel, PaimonFileRow *files, int nfiles);
 
+/*
+ * Called at the end of pre-commit for each table whose log has outgrown "write-buffer-spill-size" (H31): may flush it within the transaction.
+ * src/compact sets it.
+ */
+extern void (*paimon_precommit_flush_hook) (PaimonTable *table, Relation rel);
+
 #endif							/* PAIMON_BUFFER_H */

@@ -44,6 +44,8 @@ typedef struct Commit
 	}		   *keys;
 } Commit;
 
+void		(*paimon_precommit_flush_hook) (PaimonTable *table, Relation rel) = NULL;
+
 /* Large commits that hold their table's bulk slot. */
 static List *bulks = NIL;		/* of PaimonShared */
 
@@ -425,6 +427,29 @@ classify(Commit *c, bool prepare)
 	}
 }
 
+/*
+ * Tables whose worker does not keep up are flushed by those who write to them (H31).  Not by a transaction that holds publish locks already: they
+ * are taken in the order of OIDs.
+ */
+static void
+flush_overflow(Commit *commits, int n)
+{
+	if (paimon_precommit_flush_hook == NULL)
+		return;
+	for (int i = 0; i < n; i++)
+	{
+		if (commits[i].large)
+			return;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		PaimonTable *table = commits[i].wb->table;
+
+		if (paimon_shared_unflushed(table->shared) >= (uint64) table->options.write_buffer_spill_size)
+			paimon_precommit_flush_hook(table, commits[i].rel);
+	}
+}
+
 static void
 precommit(bool prepare)
 {
@@ -469,6 +494,8 @@ precommit(bool prepare)
 		if (commits[i].large)
 			commit_large(&commits[i]);
 	}
+	if (!prepare)
+		flush_overflow(commits, n);
 	for (int i = 0; i < n; i++)
 		RelationClose(commits[i].rel);
 

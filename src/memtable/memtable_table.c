@@ -127,6 +127,13 @@ storage_row(Relation rel, uint64 storage_id, const PaimonOptions *options, Paimo
 	}
 }
 
+/* See table.h. */
+void
+paimon_table_release(PaimonTable *table)
+{
+	table->valid = false;
+}
+
 static PaimonTable *
 build(Relation rel, uint64 storage_id)
 {
@@ -146,7 +153,11 @@ build(Relation rel, uint64 storage_id)
 		storage_row(rel, storage_id, &table->options, &row);
 		table->desc = paimon_rowdesc_build(rel, &row);
 		if (storage_id != 0 && !table->istemp)
+		{
 			table->shared = paimon_shared_attach(rel, storage_id, row.nbuckets);
+			paimon_shared_configure(table->shared, table->options.write_buffer_size, table->options.write_buffer_spill_size,
+									Max(table->options.snapshot_interval_ms, 0));
+		}
 		table->valid = true;
 	}
 	PG_CATCH();

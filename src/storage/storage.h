@@ -258,6 +258,9 @@ extern void paimon_log_extents(Relation rel, uint64 storage_id, PaimonExtentList
  */
 extern uint32 paimon_log_free_orphans(Relation rel, uint64 storage_id, FullTransactionId horizon);
 
+/* Are all extents of [position, position + len) in the log's chain?  Bytes behind the tail count as there. */
+extern bool paimon_log_holds(Relation rel, uint64 storage_id, uint64 position, uint64 len);
+
 /* First position the physical log still holds. */
 extern uint64 paimon_log_first(Relation rel, uint64 storage_id);
 
@@ -278,6 +281,8 @@ extern bool paimon_file_guard_is_held(uint64 storage_id, uint64 file_no);
 extern void paimon_lock_publish(uint64 storage_id); /* one manifest writer at a time */
 extern void paimon_lock_modify(uint64 storage_id, bool exclusive);	/* row modifiers share, large commits exclude */
 extern bool paimon_try_lock_publish(uint64 storage_id);
+extern void paimon_lock_flush(uint64 storage_id);	/* one flush or reclaim at a time; taken before the publish lock */
+extern bool paimon_try_lock_flush(uint64 storage_id);
 
 /* WAL resource manager */
 extern void paimon_rmgr_register(void);

@@ -22,7 +22,8 @@ typedef enum PaimonLockClass
 {
 	PAIMON_LOCK_PUBLISH = 0x5041,
 	PAIMON_LOCK_MODIFY = 0x5042,
-	PAIMON_LOCK_FILE = 0x5043
+	PAIMON_LOCK_FILE = 0x5043,
+	PAIMON_LOCK_FLUSH = 0x5044
 } PaimonLockClass;
 
 static void
@@ -111,4 +112,24 @@ paimon_lock_modify(uint64 storage_id, bool exclusive)
 
 	set_tag(&tag, storage_id, PAIMON_LOCK_MODIFY);
 	(void) LockAcquire(&tag, exclusive ? ExclusiveLock : ShareLock, false, false);
+}
+
+/* See storage.h. */
+void
+paimon_lock_flush(uint64 storage_id)
+{
+	LOCKTAG tag;
+
+	set_tag(&tag, storage_id, PAIMON_LOCK_FLUSH);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+/* As paimon_lock_flush, but does not wait; false if somebody else holds it. */
+bool
+paimon_try_lock_flush(uint64 storage_id)
+{
+	LOCKTAG tag;
+
+	set_tag(&tag, storage_id, PAIMON_LOCK_FLUSH);
+	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }

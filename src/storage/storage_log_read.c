@@ -163,3 +163,19 @@ paimon_log_tid_to_position(Relation rel, uint64 storage_id, ItemPointer tid, uin
 	*position = special.position + offset - 1;
 	return true;
 }
+
+/* See storage.h. */
+bool
+paimon_log_holds(Relation rel, uint64 storage_id, uint64 position, uint64 len)
+{
+	uint64 last = position + Max(len, 1) - 1;
+
+	for (uint64 p = position - position % PAIMON_EXTENT_BYTES; p <= last; p += PAIMON_EXTENT_BYTES)
+	{
+		uint32 extent;
+
+		if (!paimon_chain_lookup(rel, storage_id, p, &extent))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,78 @@
+/*-------------------------------------------------------------------------
+ *
+ * compact.h
+ *	  Flush, reclaim and freeze: what turns a table's delta log into run files and gives back what nobody needs.
+ *
+ * See README.md here.  All of it runs for one table at a time under the table's flush lock, which is taken before the publish lock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_COMPACT_H
+#define PAIMON_COMPACT_H
+
+#include "postgres.h"
+
+#include "memtable/table.h"
+
+extern void paimon_compact_init(void);	/* transaction callback, writer-side flush */
+
+/*
+ * Who flushes decides how the files are owned until they are registered: a worker has no xid and no snapshot while it merges and holds the files' guards
+ * (H13); a backend does it as part of its transaction, whose xid owns the files.
+ */
+typedef enum PaimonFlushMode
+{
+	PAIMON_FLUSH_WORKER,
+	PAIMON_FLUSH_BACKEND
+} PaimonFlushMode;
+
+typedef struct PaimonFlushResult
+{
+	int64		snapshot_id;	/* newest snapshot of the table, as of the last step; 0 if it has none */
+	int64		rows;			/* written into run files, all steps */
+	int			nsnapshots;		/* made */
+	bool		progress;		/* the last step published something */
+} PaimonFlushResult;
+
+/*
+ * One step of a flush: log up to the next unnumbered large commit into runs and a snapshot, then the ids of the large commits that follow directly.  In
+ * the current transaction, which a worker commits after each step and a backend whenever it likes (CommandCounterIncrement is done here).  True if
+ * another step is worth while.  *result is added to; begin with zeros.  The relation is locked AccessShare at least.
+ */
+extern bool paimon_flush_step(Relation rel, PaimonTable *table, PaimonFlushMode mode, PaimonFlushResult *result);
+
+/* All steps in the current transaction.  Refuses (by error) where the transaction's snapshot would come to see too much. */
+extern void paimon_flush_in_backend(Relation rel, PaimonTable *table, PaimonFlushResult *result);
+
+/* ---- reclaim (H9) ---- */
+
+typedef struct PaimonReclaimResult
+{
+	uint32		files;			/* closed files whose extents were freed */
+	uint32		orphans;		/* files that nobody knows */
+	uint32		extents;		/* freed, of files and log */
+	BlockNumber pages_truncated;
+	bool		pending;		/* something is closed that a snapshot may still need */
+} PaimonReclaimResult;
+
+/*
+ * Frees what precedes the horizon; with `sweep` also looks for orphans and gives the free end back.  Needs a transaction of its own in which no other
+ * lock on the table than AccessShare is held, no snapshot, and which is committed right after.  Does nothing if a flush is running.
+ */
+extern void paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaimResult *result);
+
+/* ---- freeze (H18) ---- */
+
+/*
+ * Replaces xids before `limit` in the log and the extent map; returns the oldest xid left in either, or `oldest`, the oldest one that may still be
+ * running, if that is older.  *nbatches counts the batches changed.  Reads the manifest: not with PROC_IN_VACUUM set.
+ */
+extern TransactionId paimon_freeze_table(Relation rel, PaimonTable *table, TransactionId limit, TransactionId oldest, uint64 *nbatches);
+
+/* The full xid of a 32-bit one that is not in the future and not more than 2^31 in the past. */
+extern FullTransactionId paimon_full_xid(TransactionId xid);
+
+/* The oldest full xid that some snapshot in this database may take for running. */
+extern FullTransactionId paimon_horizon(Relation rel);
+
+#endif							/* PAIMON_COMPACT_H */

@@ -1,0 +1,252 @@
+/*-------------------------------------------------------------------------
+ *
+ * compact_reclaim.c
+ *	  Gives back extents that nobody needs: of closed files, of the log behind its head, of files that nobody knows (H9, H28).
+ *
+ * The caller has a transaction with a weak lock on the table and no snapshot.  The flush lock makes us the only one to free anything in
+ * this table.  What is freed was closed by a transaction that precedes the horizon, so whoever could read it is gone; on standbys the
+ * records carry the closing xid and queries that might still read it are cancelled first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/procarray.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "compact/compact.h"
+#include "stop.h"
+
+/* The free end is given back when at least this much is free, and at least 1/TRUNCATE_SHARE of the fork. */
+#define TRUNCATE_EXTENTS 8
+#define TRUNCATE_SHARE 16
+
+FullTransactionId
+paimon_full_xid(TransactionId xid)
+{
+	FullTransactionId next = ReadNextFullTransactionId();
+	uint32		epoch = EpochFromFullTransactionId(next);
+
+	if (!TransactionIdIsNormal(xid))
+		return FullTransactionIdFromEpochAndXid(0, xid);
+	if (xid > XidFromFullTransactionId(next))
+	{
+		Assert(epoch > 0);
+		epoch--;
+	}
+	return FullTransactionIdFromEpochAndXid(epoch, xid);
+}
+
+FullTransactionId
+paimon_horizon(Relation rel)
+{
+	return paimon_full_xid(GetOldestNonRemovableTransactionId(rel));
+}
+
+/* ---- closed files ---- */
+
+/* Extents first, then the row: a crash in between is harmless, since only extents are freed that still belong to the file. */
+static void
+free_closed(Relation rel, PaimonTable *table, const PaimonFileRow *files, int nfiles, FullTransactionId horizon,
+			PaimonReclaimResult *result)
+{
+	bool		locked = false;
+
+	for (int i = 0; i < nfiles; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!FullTransactionIdPrecedes(files[i].closing_xid, horizon))
+		{
+			result->pending = true;
+			continue;
+		}
+		result->extents += paimon_extent_free(rel, files[i].file_no, &files[i].extents, files[i].closing_xid);
+		result->files++;
+		if (!locked)
+			paimon_lock_publish(table->storage_id);
+		locked = true;
+		paimon_catalog_file_delete(table->storage_id, files[i].file_no);
+	}
+	PAIMON_STOP_POINT("reclaim-after-free");
+}
+
+/* ---- the log ---- */
+
+/* Frees what lies below the newest head that nobody can be behind; returns the xid that made it free. */
+static FullTransactionId
+free_log(Relation rel, PaimonTable *table, const PaimonLogRow *log, FullTransactionId horizon, PaimonReclaimResult *result)
+{
+	int			newest = -1;
+
+	for (int i = 0; i < log->nclosed; i++)
+	{
+		if (FullTransactionIdPrecedes(log->closed_xid[i], horizon))
+			newest = i;
+	}
+	if (newest + 1 < log->nclosed && paimon_log_first(rel, table->storage_id) < log->head)
+		result->pending = true;
+	if (newest < 0)
+		return InvalidFullTransactionId;
+	result->extents += paimon_log_free_before(rel, table->storage_id, log->closed_head[newest], log->leftover, log->nleftover,
+											  log->closed_xid[newest]);
+	return log->closed_xid[newest];
+}
+
+/* ---- orphans ---- */
+
+typedef struct Orphan
+{
+	uint64		file_no;		/* hash key */
+	bool		spared;			/* its transaction runs, its guard is held, or it has a row */
+	PaimonExtentList extents;
+} Orphan;
+
+static void
+note_extent(void *arg, uint32 extent, uint64 owner, FullTransactionId xid)
+{
+	HTAB	   *orphans = arg;
+	Orphan	   *o;
+	bool		found;
+	PaimonExtentRun *last;
+
+	if (owner < PAIMON_FIRST_FILE_NO)
+		return;
+	o = hash_search(orphans, &owner, HASH_ENTER, &found);
+	if (!found)
+	{
+		o->spared = false;
+		memset(&o->extents, 0, sizeof(o->extents));
+	}
+	if (o->spared)
+		return;
+
+	/* The status first, the row after: the other way round a file whose transaction commits in between would be taken for dead. */
+	if (FullTransactionIdIsNormal(xid) && TransactionIdIsInProgress(XidFromFullTransactionId(xid)))
+	{
+		o->spared = true;
+		return;
+	}
+	last = o->extents.nruns > 0 ? &o->extents.runs[o->extents.nruns - 1] : NULL;
+	if (last != NULL && last->first + last->count == extent)
+	{
+		last->count++;
+		return;
+	}
+	if (o->extents.nruns == o->extents.allocated)
+	{
+		o->extents.allocated = Max(o->extents.allocated * 2, 4);
+		o->extents.runs = o->extents.runs == NULL ? palloc(sizeof(PaimonExtentRun) * o->extents.allocated) :
+			repalloc_huge(o->extents.runs, sizeof(PaimonExtentRun) * o->extents.allocated);
+	}
+	o->extents.runs[o->extents.nruns].first = extent;
+	o->extents.runs[o->extents.nruns++].count = 1;
+}
+
+static void
+spare_rows(HTAB *orphans, const PaimonFileRow *files, int nfiles)
+{
+	for (int i = 0; i < nfiles; i++)
+	{
+		Orphan	   *o = hash_search(orphans, &files[i].file_no, HASH_FIND, NULL);
+
+		if (o != NULL)
+			o->spared = true;
+	}
+}
+
+/* Files of aborted transactions, of failed flushes, and those that a crash left between the row's end and the extents'. */
+static void
+free_orphans(Relation rel, PaimonTable *table, PaimonReclaimResult *result)
+{
+	HASHCTL		ctl = {.keysize = sizeof(uint64), .entrysize = sizeof(Orphan), .hcxt = CurrentMemoryContext};
+	HTAB	   *orphans = hash_create("paimon orphans", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	HASH_SEQ_STATUS seq;
+	Orphan	   *o;
+	PaimonFileRow *files;
+	int			nfiles;
+	Snapshot	snapshot;
+
+	paimon_extent_visit(rel, note_extent, orphans);
+	hash_seq_init(&seq, orphans);
+	while ((o = hash_seq_search(&seq)) != NULL)
+	{
+		if (!o->spared && paimon_file_guard_is_held(table->storage_id, o->file_no))
+			o->spared = true;
+	}
+	snapshot = paimon_catalog_latest_snapshot();
+	files = paimon_catalog_files(table->storage_id, snapshot, &nfiles);
+	spare_rows(orphans, files, nfiles);
+	files = paimon_catalog_closed_files(table->storage_id, snapshot, &nfiles);
+	spare_rows(orphans, files, nfiles);
+	UnregisterSnapshot(snapshot);
+
+	hash_seq_init(&seq, orphans);
+	while ((o = hash_seq_search(&seq)) != NULL)
+	{
+		if (o->spared)
+			continue;
+		result->extents += paimon_extent_free(rel, o->file_no, &o->extents, InvalidFullTransactionId);
+		result->orphans++;
+	}
+	hash_destroy(orphans);
+}
+
+static bool
+worth_truncating(Relation rel)
+{
+	PaimonStorageUsage usage;
+
+	paimon_storage_usage(rel, &usage);
+	return usage.free_extents >= TRUNCATE_EXTENTS &&
+		usage.free_extents >= (usage.free_extents + usage.used_extents) / TRUNCATE_SHARE;
+}
+
+void
+paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaimResult *result)
+{
+	MemoryContext cxt;
+	MemoryContext old;
+	Snapshot	snapshot;
+	PaimonLogRow log;
+	PaimonFileRow *files;
+	int			nfiles;
+	FullTransactionId horizon;
+	FullTransactionId log_xid;
+
+	memset(result, 0, sizeof(*result));
+	if (table->storage_id == 0 || table->shared == NULL)
+		return;
+	if (!paimon_try_lock_flush(table->storage_id))
+	{
+		result->pending = true;
+		return;
+	}
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon reclaim", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+
+	snapshot = paimon_catalog_latest_snapshot();
+	files = paimon_catalog_closed_files(table->storage_id, snapshot, &nfiles);
+	(void) paimon_catalog_log_get(table->storage_id, snapshot, &log);
+	UnregisterSnapshot(snapshot);
+
+	/* Our own snapshots must not count. */
+	InvalidateCatalogSnapshot();
+	horizon = paimon_horizon(rel);
+	PAIMON_STOP_POINT("reclaim-before-free");
+	free_closed(rel, table, files, nfiles, horizon, result);
+	log_xid = free_log(rel, table, &log, horizon, result);
+	if (sweep)
+	{
+		result->extents += paimon_log_free_orphans(rel, table->storage_id, log_xid);
+		free_orphans(rel, table, result);
+		if (worth_truncating(rel))
+			result->pages_truncated = paimon_storage_truncate_end(rel);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+}

@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.h
+ *	  The launcher, one scheduler a database, and how sessions ask them for work.
+ *
+ * See README.md here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_WORKER_H
+#define PAIMON_WORKER_H
+
+#include "postgres.h"
+
+#include "utils/rel.h"
+
+extern void paimon_worker_init(void);	/* GUCs, launcher, transaction callback */
+extern Size paimon_worker_shmem_size(void);
+extern void paimon_worker_shmem_init(void);
+
+/* What a worker is asked to do with a table. */
+#define PAIMON_WORK_FLUSH	0x01
+#define PAIMON_WORK_RECLAIM	0x02
+
+/* How it went. */
+typedef enum PaimonWorkOutcome
+{
+	PAIMON_WORK_DONE,
+	PAIMON_WORK_BLOCKED,		/* the worker could not lock the table (H14); a WARNING was given */
+	PAIMON_WORK_NO_WORKER		/* workers are off, or none can be had */
+} PaimonWorkOutcome;
+
+/*
+ * Has a worker do something with a table and waits for it, interruptibly.  Raises the worker's error as ours.  *snapshot_id is the table's newest
+ * snapshot after it (DONE only).  The caller must not hold a lock on the table that conflicts with AccessShareLock, nor one that a flush takes.
+ */
+extern PaimonWorkOutcome paimon_worker_do(Relation rel, int work, int64 *snapshot_id);
+
+#endif							/* PAIMON_WORKER_H */

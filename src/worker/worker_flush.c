@@ -1,0 +1,117 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_flush.c
+ *	  paimon.flush(table): done by a worker and waited for, or, where a worker cannot, in the calling transaction (H20).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "compact/compact.h"
+#include "compat.h"
+#include "paimon_am.h"
+#include "worker/worker.h"
+
+PG_FUNCTION_INFO_V1(paimon_flush);
+
+/* Ownership is checked before any lock, and again after it. */
+static void
+check_owner(Oid relid)
+{
+	if (!paimon_owns_relation(relid))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+}
+
+static Relation
+open_table(Oid relid)
+{
+	char		relkind = get_rel_relkind(relid);
+	Relation	rel;
+
+	if (relkind == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	check_owner(relid);
+	if (relkind == RELKIND_PARTITIONED_TABLE && paimon_is_table(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot flush partitioned table \"%s\"", get_rel_name(relid)),
+				 errhint("Flush its partitions one by one: each has snapshots of its own.")));
+	if (!paimon_is_table(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("relation \"%s\" does not use access method paimon", get_rel_name(relid))));
+	rel = relation_open(relid, AccessShareLock);
+	check_owner(relid);
+	if (RELATION_IS_OTHER_TEMP(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot flush temporary table \"%s\" of another session", RelationGetRelationName(rel))));
+	return rel;
+}
+
+/* A worker would never get at these. */
+static bool
+only_here(Relation rel)
+{
+	return RelationUsesLocalBuffers(rel) || paimon_storage_is_own(rel) ||
+		CheckRelationLockedByMe(rel, AccessExclusiveLock, true);
+}
+
+/* The id of the newest snapshot that the flush made or found. */
+static int64
+latest_snapshot(PaimonTable *table)
+{
+	Snapshot	snapshot = paimon_catalog_latest_snapshot();
+	int64		id = paimon_catalog_snapshot_latest(table->storage_id, snapshot, NULL);
+
+	UnregisterSnapshot(snapshot);
+	return id;
+}
+
+Datum
+paimon_flush(PG_FUNCTION_ARGS)
+{
+	Relation	rel;
+	PaimonTable *table;
+	PaimonWorkOutcome outcome = PAIMON_WORK_NO_WORKER;
+	int64		snapshot_id = 0;
+
+	paimon_require_preload();
+	PreventCommandDuringRecovery("paimon.flush()");
+	PreventCommandIfReadOnly("paimon.flush()");
+	PreventCommandIfParallelMode("paimon.flush()");
+
+	rel = open_table(PG_GETARG_OID(0));
+	table = paimon_table_get(rel, false);
+	if (table->storage_id != 0)
+	{
+		if (!only_here(rel))
+			outcome = paimon_worker_do(rel, PAIMON_WORK_FLUSH, &snapshot_id);
+		if (outcome == PAIMON_WORK_NO_WORKER)
+		{
+			PaimonFlushResult result = {0};
+
+			paimon_flush_in_backend(rel, table, &result);
+			snapshot_id = result.snapshot_id;
+		}
+		else if (outcome == PAIMON_WORK_BLOCKED)
+			snapshot_id = latest_snapshot(table);
+	}
+	relation_close(rel, NoLock);
+	if (snapshot_id == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(snapshot_id);
+}
