@@ -119,9 +119,15 @@ static inline uint64_t
 paimon_key_prefix(const uint8_t *key, uint32_t len)
 {
 	uint64_t	v = 0;
-	uint32_t	n = len < 8 ? len : 8;
 
-	for (uint32_t i = 0; i < n; i++)
+#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	if (len >= 8)
+	{
+		memcpy(&v, key, 8);
+		return __builtin_bswap64(v);
+	}
+#endif
+	for (uint32_t i = 0; i < (len < 8 ? len : 8); i++)
 		v |= (uint64_t) key[i] << (56 - 8 * i);
 	return v;
 }

@@ -98,7 +98,9 @@ typedef struct WriteBuffer
 	int			nsegments;
 	int			segments_room;
 	uint64		nrecords;
-	CommandId	min_cid;		/* smallest command with a record in memory */
+	CommandId	min_cid;		/* smallest and largest command with a record in memory */
+	CommandId	max_cid;
+	bool		upserts;		/* some record in memory is a blind upsert */
 	uint32		generation;		/* counts spills: iterators compare */
 	SortedView *sorted;			/* newest view, or NULL; covers the first sorted->n records by arrival */
 	BufRecord **hash;			/* newest record by key, open addressing; NULL until somebody asks by key */

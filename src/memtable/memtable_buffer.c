@@ -202,6 +202,8 @@ paimon_wb_forget_memory(WriteBuffer *wb)
 	wb->nsegments = wb->segments_room = 0;
 	wb->nrecords = 0;
 	wb->min_cid = InvalidCommandId;
+	wb->max_cid = FirstCommandId;
+	wb->upserts = false;
 	wb->sorted = NULL;
 	wb->hash = NULL;
 	wb->hash_size = wb->hash_used = 0;
@@ -442,6 +444,10 @@ paimon_buffer_put(PaimonTable *table, Relation rel, CommandId cid, int bucket, u
 	remember_record(wb, rec);
 	if (cid < wb->min_cid)
 		wb->min_cid = cid;
+	if (cid > wb->max_cid)
+		wb->max_cid = cid;
+	if (!locked)
+		wb->upserts = true;
 	if (wb->hash != NULL)
 	{
 		if (wb->hash_used * 2 > wb->hash_size)

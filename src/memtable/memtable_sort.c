@@ -41,9 +41,20 @@ compare_entries(const SortEntry *a, const SortEntry *b)
 	return a->rec->ordinal > b->rec->ordinal ? -1 : (a->rec->ordinal < b->rec->ordinal ? 1 : 0);
 }
 
-#define ST_SORT sort_entries
+/* Of one bucket: looks at the records only when the prefixes are equal. */
+static inline int
+compare_in_bucket(const SortEntry *a, const SortEntry *b)
+{
+	int			c = compare_keys(a, b);
+
+	if (c != 0)
+		return c;
+	return a->rec->ordinal > b->rec->ordinal ? -1 : (a->rec->ordinal < b->rec->ordinal ? 1 : 0);
+}
+
+#define ST_SORT sort_bucket
 #define ST_ELEMENT_TYPE SortEntry
-#define ST_COMPARE(a, b) compare_entries(a, b)
+#define ST_COMPARE(a, b) compare_in_bucket(a, b)
 #define ST_SCOPE static
 #define ST_CHECK_FOR_INTERRUPTS
 #define ST_DECLARE
@@ -85,6 +96,43 @@ merge(SortEntry *a, const SortEntry *old, uint64 nold, const SortEntry *fresh, u
 	memcpy(a, fresh + j, sizeof(SortEntry) * (nfresh - j));
 }
 
+/* Entries of the records from the given one on, ordered: distributed to their buckets first, then sorted in each. */
+static void
+fill_sorted(WriteBuffer *wb, uint64 from, SortEntry *entries, uint64 n)
+{
+	int			nbuckets = wb->table->desc->nbuckets;
+	uint64	   *start = palloc0(sizeof(uint64) * (nbuckets + 1));
+
+	if (nbuckets > 1)
+	{
+		for (uint64 i = 0; i < n; i++)
+			start[paimon_wb_record(wb, from + i)->bucket + 1]++;
+		for (int b = 0; b < nbuckets; b++)
+			start[b + 1] += start[b];
+	}
+	for (uint64 i = 0; i < n; i++)
+	{
+		BufRecord  *rec = paimon_wb_record(wb, from + i);
+		SortEntry  *e = &entries[nbuckets > 1 ? start[rec->bucket]++ : i];
+
+		e->prefix = paimon_key_prefix(bufrecord_key(rec), rec->keylen);
+		e->rec = rec;
+	}
+	if (nbuckets == 1)
+		sort_bucket(entries, n);
+	else
+	{
+		/* start[b] has moved to the end of bucket b */
+		for (int b = 0; b < nbuckets; b++)
+		{
+			uint64		first = b == 0 ? 0 : start[b - 1];
+
+			sort_bucket(entries + first, start[b] - first);
+		}
+	}
+	pfree(start);
+}
+
 /* A view of all records in memory now; the caller owns a reference. */
 SortedView *
 paimon_wb_sorted(WriteBuffer *wb)
@@ -97,14 +145,7 @@ paimon_wb_sorted(WriteBuffer *wb)
 	if (old == NULL || nfresh > 0)
 	{
 		fresh = view_alloc(wb, nfresh);
-		for (uint64 i = 0; i < nfresh; i++)
-		{
-			BufRecord  *rec = paimon_wb_record(wb, nold + i);
-
-			fresh->entries[i].prefix = paimon_key_prefix(bufrecord_key(rec), rec->keylen);
-			fresh->entries[i].rec = rec;
-		}
-		sort_entries(fresh->entries, nfresh);
+		fill_sorted(wb, nold, fresh->entries, nfresh);
 		if (nold > 0)
 		{
 			SortedView *both = view_alloc(wb, wb->nrecords);
