@@ -105,7 +105,7 @@ extern void paimon_row_encode(const PaimonRowDesc *desc, const Datum *values, co
 
 /*
  * Decodes the first `natts` attributes (key columns from `key`).  By-reference values point into payload/key where alignment allows, else
- * into CurrentMemoryContext.  `payload` must be 8-aligned.
+ * into CurrentMemoryContext.  `payload` must be 8-aligned.  An empty payload (of a removed row) gives NULL for all but the key columns.
  */
 extern void paimon_row_decode(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len,
 							  int natts, Datum *values, bool *isnull);

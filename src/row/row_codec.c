@@ -295,8 +295,6 @@ get_head(const PaimonRowDesc *desc, const uint8 *payload, uint32 len, int *natts
 	uint32		head;
 	uint32		n = 1;
 
-	if (len < 1)
-		paimon_row_report_damage(desc, "The row is empty.");
 	head = payload[0];
 	if (head & 0x80)
 	{
@@ -350,9 +348,9 @@ get_attribute(const PaimonRowDesc *desc, const PaimonRowAttr *a, const uint8 *pa
 	return value;
 }
 
-void
-paimon_row_decode(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len,
-				  int natts, Datum *values, bool *isnull)
+/* Decodes the values of the payload; the rest of the first natts attributes is what the row is too old to have. */
+static void
+decode_payload(const PaimonRowDesc *desc, const uint8 *payload, uint32 len, int natts, Datum *values, bool *isnull)
 {
 	const PaimonRowAttr *attrs = desc->priv->attrs;
 	int			stored;
@@ -361,7 +359,6 @@ paimon_row_decode(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen, co
 	const uint8 *bitmap = payload + off;
 	int			n = Min(stored, natts);
 
-	Assert(((uintptr_t) payload & 7) == 0);
 	if (nulls)
 		off += (stored + 7) / 8;
 	for (int c = 0; c < n; c++)
@@ -390,6 +387,21 @@ paimon_row_decode(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen, co
 	{
 		if (!attrs[c].in_key)
 			paimon_row_missing(desc, c, &values[c], &isnull[c]);
+	}
+}
+
+/* An empty payload is that of a removed row, which has nothing but its key. */
+void
+paimon_row_decode(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len,
+				  int natts, Datum *values, bool *isnull)
+{
+	Assert(((uintptr_t) payload & 7) == 0);
+	if (len > 0)
+		decode_payload(desc, payload, len, natts, values, isnull);
+	else
+	{
+		memset(values, 0, natts * sizeof(Datum));
+		memset(isnull, true, natts * sizeof(bool));
 	}
 	if (desc->priv->key_decode_end > 0)
 		paimon_key_decode_some(desc, key, keylen, natts, values, isnull);

@@ -1,0 +1,71 @@
+-- paimon.files, buckets, snapshots: who may ask, and about what.
+SET client_min_messages = warning;
+CREATE SCHEMA views;
+SET search_path = views, public;
+CREATE TABLE t (id int PRIMARY KEY, a text, b text) USING paimon WITH (bucket = 2);
+CREATE TABLE h (id int PRIMARY KEY);
+CREATE VIEW v AS SELECT * FROM t;
+SELECT count(*) FROM paimon.files('t');
+SELECT count(*) FROM paimon.buckets('t');
+SELECT count(*) FROM paimon.snapshots('t');
+SELECT * FROM paimon.files('h');
+SELECT * FROM paimon.buckets('v');
+SELECT * FROM paimon.snapshots('pg_class');
+SELECT * FROM paimon.files(0);
+SELECT count(*) FROM paimon.files(NULL);
+
+-- What they say: two flushes.
+INSERT INTO t SELECT i, 'a', 'b' FROM generate_series(1, 10) i;
+SELECT paimon.flush('t');
+DELETE FROM t WHERE id = 2;
+SELECT paimon.flush('t');
+SELECT partition, bucket, file_path, file_format, level, record_count, file_size_in_bytes > 0 AS has_size, min_key, max_key,
+       creation_time <= clock_timestamp() AS created, "deleteRowCount", file_source FROM paimon.files('t');
+SELECT partition, bucket, record_count, file_size_in_bytes > 0 AS has_size, file_count, last_update_time <= clock_timestamp() AS updated
+FROM paimon.buckets('t');
+SELECT snapshot_id, commit_kind, commit_time <= clock_timestamp() AS committed, total_record_count, delta_record_count FROM paimon.snapshots('t');
+-- Rolled back, nothing of it is left; TRUNCATE begins anew.
+BEGIN;
+TRUNCATE t;
+SELECT count(*) FROM paimon.files('t');
+ROLLBACK;
+SELECT count(*) FROM paimon.files('t');
+TRUNCATE t;
+SELECT count(*) FROM paimon.files('t');
+-- Long keys are cut: lower bounds down, upper bounds up; short ones are shown whole.
+CREATE TABLE l (k text COLLATE "C", n numeric, PRIMARY KEY (k, n)) USING paimon;
+INSERT INTO l VALUES (repeat('k', 100), 1), ('b', 2.50), (repeat('z', 100), 3);
+SELECT paimon.flush('l');
+SELECT min_key, max_key LIKE '\\x%' AS cut FROM paimon.files('l');
+
+-- SELECT on all columns, and no row security.
+CREATE ROLE regress_views_user;
+GRANT USAGE ON SCHEMA views TO regress_views_user;
+SET ROLE regress_views_user;
+SELECT count(*) FROM paimon.files('t');
+RESET ROLE;
+GRANT SELECT (id, a) ON t TO regress_views_user;
+SET ROLE regress_views_user;
+SELECT count(*) FROM paimon.buckets('t');
+RESET ROLE;
+GRANT SELECT (b) ON t TO regress_views_user;
+SET ROLE regress_views_user;
+SELECT count(*) FROM paimon.files('t');
+RESET ROLE;
+ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_views_user;
+SELECT count(*) FROM paimon.snapshots('t');
+RESET ROLE;
+-- The owner is not subject to it.
+SELECT count(*) FROM paimon.snapshots('t');
+DROP OWNED BY regress_views_user;
+DROP ROLE regress_views_user;
+
+-- Partitions.
+CREATE TABLE p (day text PRIMARY KEY, n int) PARTITION BY LIST (day);
+CREATE TABLE p1 PARTITION OF p FOR VALUES IN ('monday', 'tuesday') USING paimon;
+SELECT * FROM paimon.files('p');
+INSERT INTO p VALUES ('monday', 1);
+SELECT paimon.flush('p1');
+SELECT partition, bucket, record_count, min_key FROM paimon.files('p1');
+DROP SCHEMA views CASCADE;
