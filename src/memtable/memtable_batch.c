@@ -22,7 +22,7 @@
 #include "memtable/memtable_internal.h"
 
 #define FIRST_OFFSET ((uint32) sizeof(PaimonBatchHeader))
-#define KEY_MAX 49152			/* so that a node with an external payload fits PAIMON_SKIP_MAX_NODE */
+#define KEY_MAX 49152 /* so that a node with an external payload fits PAIMON_SKIP_MAX_NODE */
 #define INITIAL_SECTION 256
 
 StaticAssertDecl(sizeof(PaimonBatchHeader) == 24, "records must stay aligned to 8");
@@ -30,22 +30,22 @@ StaticAssertDecl(PAIMON_BATCH_MAX / 8 <= (1 << 24), "offset of a record must fit
 
 typedef struct Section
 {
-	int			bucket;
-	uint32		nrecords;
-	uint32		len;
-	uint32		cap;
-	uint8	   *data;
+	int    bucket;
+	uint32 nrecords;
+	uint32 len;
+	uint32 cap;
+	uint8 *data;
 } Section;
 
 struct PaimonBatchBuilder
 {
 	MemoryContext cxt;
-	int			nbuckets;
-	int			nsections;
-	int			cap;
-	int			last;			/* section used last */
-	Section    *sections;		/* ascending by bucket */
-	uint64		bytes;			/* of all sections */
+	int           nbuckets;
+	int           nsections;
+	int           cap;
+	int           last;     /* section used last */
+	Section      *sections; /* ascending by bucket */
+	uint64        bytes;    /* of all sections */
 };
 
 static inline uint32
@@ -78,15 +78,15 @@ paimon_batch_begin(int nbuckets)
 static Section *
 section_for(PaimonBatchBuilder *b, int bucket)
 {
-	int			lo = 0;
-	int			hi = b->nsections;
-	Section    *s;
+	int      lo = 0;
+	int      hi = b->nsections;
+	Section *s;
 
 	if (b->last < b->nsections && b->sections[b->last].bucket == bucket)
 		return &b->sections[b->last];
 	while (lo < hi)
 	{
-		int			mid = (lo + hi) / 2;
+		int mid = (lo + hi) / 2;
 
 		if (b->sections[mid].bucket < bucket)
 			lo = mid + 1;
@@ -113,27 +113,27 @@ section_for(PaimonBatchBuilder *b, int bucket)
 }
 
 /*
- * Adds a record; key and payload are copied.  Raises PROGRAM_LIMIT_EXCEEDED for a key of more than 48 kB and for a batch that would grow
- * beyond PAIMON_BATCH_MAX.
+ * Adds a record; key and payload are copied.  Raises PROGRAM_LIMIT_EXCEEDED for a key of more than 48 kB and for a
+ * batch that would grow beyond PAIMON_BATCH_MAX.
  */
 void
-paimon_batch_add(PaimonBatchBuilder *b, int bucket, uint8 kind, const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len)
+paimon_batch_add(PaimonBatchBuilder *b, int bucket, uint8 kind, const uint8 *key, uint32 keylen, const uint8 *payload,
+				 uint32 len)
 {
-	uint64		size = record_size(keylen, len);
-	uint32		padded = align8(keylen);
-	Section    *s;
-	uint8	   *p;
+	uint64   size = record_size(keylen, len);
+	uint32   padded = align8(keylen);
+	Section *s;
+	uint8   *p;
 
 	Assert(bucket >= 0 && bucket < b->nbuckets);
 	if (keylen > KEY_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("encoded key of %u bytes exceeds the maximum of %d", keylen, KEY_MAX)));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("encoded key of %u bytes exceeds the maximum of %d", keylen, KEY_MAX)));
 	if (paimon_batch_size(b) + size + PAIMON_DIRECTORY_ENTRY > PAIMON_BATCH_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("changes of a transaction exceed the maximum of %d bytes for a batch of the delta log", PAIMON_BATCH_MAX),
-				 errhint("Set a smaller write-buffer-size, so that large transactions are written as files.")));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("changes of a transaction exceed the maximum of %d bytes for a batch of the delta log",
+							   PAIMON_BATCH_MAX),
+						errhint("Set a smaller write-buffer-size, so that large transactions are written as files.")));
 
 	s = section_for(b, bucket);
 	if (s->len + size > s->cap)
@@ -164,10 +164,11 @@ paimon_batch_add(PaimonBatchBuilder *b, int bucket, uint8 kind, const uint8 *key
 void
 paimon_batch_add_lock(PaimonBatchBuilder *b, const PaimonKeyLock *lock)
 {
-	uint8		hash[8];
+	uint8 hash[8];
 
 	paimon_put_u64(hash, lock->key_hash);
-	paimon_batch_add(b, lock->bucket, (uint8) (PAIMON_RECORD_LOCK | lock->mode << 1 | (lock->all ? 1 : 0)), hash, sizeof(hash), NULL, 0);
+	paimon_batch_add(b, lock->bucket, (uint8) (PAIMON_RECORD_LOCK | lock->mode << 1 | (lock->all ? 1 : 0)), hash,
+					 sizeof(hash), NULL, 0);
 }
 
 /* Bytes of the batch as it is now, header included. */
@@ -181,7 +182,7 @@ paimon_batch_size(const PaimonBatchBuilder *b)
 static uint32
 record_crc(const uint8 *p, uint64 size)
 {
-	uint32		crc = paimon_crc32c(0, p, 4);
+	uint32 crc = paimon_crc32c(0, p, 4);
 
 	return paimon_crc32c(crc, p + 8, size - 8);
 }
@@ -190,12 +191,12 @@ record_crc(const uint8 *p, uint64 size)
 static void
 finish_section(Section *s, uint32 offset)
 {
-	uint32		at = 0;
+	uint32 at = 0;
 
 	while (at < s->len)
 	{
-		uint8	   *p = s->data + at;
-		uint64		size = record_size(paimon_get_u16(p + 12), paimon_get_u32(p));
+		uint8 *p = s->data + at;
+		uint64 size = record_size(paimon_get_u16(p + 12), paimon_get_u32(p));
 
 		paimon_put_u32(p + 8, (paimon_get_u32(p + 8) & 0xFF000000) | (offset + at) / 8);
 		paimon_put_u32(p + 4, record_crc(p, size));
@@ -205,23 +206,23 @@ finish_section(Section *s, uint32 offset)
 }
 
 /*
- * Ends the batch: fills header->nbuckets and ->nrecords (flags and the rest are the caller's) and gives the pieces that follow the header.
- * Pieces point into the builder's memory.
+ * Ends the batch: fills header->nbuckets and ->nrecords (flags and the rest are the caller's) and gives the pieces
+ * that follow the header. Pieces point into the builder's memory.
  */
 void
 paimon_batch_finish(PaimonBatchBuilder *b, PaimonBatchHeader *header, PaimonBytes **pieces, int *npieces)
 {
 	MemoryContext old = MemoryContextSwitchTo(b->cxt);
-	uint8	   *dir = palloc(Max(b->nsections, 1) * PAIMON_DIRECTORY_ENTRY);
-	PaimonBytes *out = palloc((b->nsections + 1) * sizeof(PaimonBytes));
-	uint32		offset = FIRST_OFFSET + b->nsections * PAIMON_DIRECTORY_ENTRY;
-	uint32		nrecords = 0;
+	uint8        *dir = palloc(Max(b->nsections, 1) * PAIMON_DIRECTORY_ENTRY);
+	PaimonBytes  *out = palloc((b->nsections + 1) * sizeof(PaimonBytes));
+	uint32        offset = FIRST_OFFSET + b->nsections * PAIMON_DIRECTORY_ENTRY;
+	uint32        nrecords = 0;
 
 	MemoryContextSwitchTo(old);
 	for (int i = 0; i < b->nsections; i++)
 	{
-		Section    *s = &b->sections[i];
-		uint8	   *d = dir + i * PAIMON_DIRECTORY_ENTRY;
+		Section *s = &b->sections[i];
+		uint8   *d = dir + i * PAIMON_DIRECTORY_ENTRY;
 
 		CHECK_FOR_INTERRUPTS();
 		finish_section(s, offset);
@@ -273,9 +274,9 @@ static bool
 next_section(PaimonBatchReader *r)
 {
 	const uint8 *d = r->body + r->section * PAIMON_DIRECTORY_ENTRY;
-	uint32		bucket = paimon_get_u32(d);
-	uint32		offset = paimon_get_u32(d + 8);
-	uint32		bytes = paimon_get_u32(d + 12);
+	uint32       bucket = paimon_get_u32(d);
+	uint32       offset = paimon_get_u32(d + 8);
+	uint32       bytes = paimon_get_u32(d + 12);
 
 	if (bucket >= PAIMON_LEAVES * PAIMON_LEAF_BUCKETS || (int) bucket <= r->bucket)
 		return reader_corrupt(r, "buckets are out of order");
@@ -290,17 +291,17 @@ next_section(PaimonBatchReader *r)
 }
 
 /*
- * The next record; false at the end, or with r->corrupt set if the bytes violate the format.  Looks at no byte outside the batch.
- * Key and payload point into the body.
+ * The next record; false at the end, or with r->corrupt set if the bytes violate the format.  Looks at no byte
+ * outside the batch. Key and payload point into the body.
  */
 bool
 paimon_batch_read_next(PaimonBatchReader *r, PaimonBatchRecord *rec)
 {
 	const uint8 *p;
-	uint32		keylen;
-	uint32		len;
-	uint32		where;
-	uint64		size;
+	uint32       keylen;
+	uint32       len;
+	uint32       where;
+	uint64       size;
 
 	if (r->corrupt)
 		return false;
@@ -342,10 +343,10 @@ paimon_batch_read_next(PaimonBatchReader *r, PaimonBatchRecord *rec)
 void
 paimon_batch_report_corrupt(Relation rel, uint64 position, const char *why)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("delta log of table \"%s\" is damaged at position " UINT64_FORMAT, RelationGetRelationName(rel), position),
-			 errdetail("The %s.", why)));
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("delta log of table \"%s\" is damaged at position " UINT64_FORMAT,
+						   RelationGetRelationName(rel), position),
+					errdetail("The %s.", why)));
 }
 
 /* End of a batch, after checks that reading on is sane. */
@@ -367,7 +368,7 @@ paimon_batch_load(Relation rel, uint64 storage_id, uint64 position, PaimonBatchH
 uint64
 paimon_batch_peek(Relation rel, uint64 storage_id, uint64 position, uint64 tail, PaimonBatchHeader *header)
 {
-	uint64		end;
+	uint64 end;
 
 	paimon_log_read_header(rel, storage_id, position, header);
 	end = batch_end(rel, position, header);
@@ -380,13 +381,13 @@ void
 paimon_batch_load_record(Relation rel, uint64 storage_id, uint64 position, uint64 tail, PaimonBatchHeader *header,
 						 PaimonBatchRecord *rec)
 {
-	uint8		head[PAIMON_RECORD_HEADER];
-	uint32		keylen;
-	uint32		len;
-	uint32		where;
-	uint64		size;
-	uint64		offset;
-	uint8	   *p;
+	uint8  head[PAIMON_RECORD_HEADER];
+	uint32 keylen;
+	uint32 len;
+	uint32 where;
+	uint64 size;
+	uint64 offset;
+	uint8 *p;
 
 	paimon_log_read(rel, storage_id, position, PAIMON_RECORD_HEADER, head);
 	len = paimon_get_u32(head);
@@ -417,14 +418,14 @@ paimon_batch_load_record(Relation rel, uint64 storage_id, uint64 position, uint6
 }
 
 /*
- * Reads the record that begins at `position`, whatever its visibility, into the current context: for a ctid.  False if the position lies
- * outside the log.  rec->xid is Invalid if the batch is frozen.
+ * Reads the record that begins at `position`, whatever its visibility, into the current context: for a ctid.  False
+ * if the position lies outside the log.  rec->xid is Invalid if the batch is frozen.
  */
 bool
 paimon_log_record_at(PaimonShared *shared, Relation rel, uint64 position, int *bucket, PaimonMemRecord *rec)
 {
-	uint64		storage_id = paimon_shared_storage_id(shared);
-	uint64		tail = paimon_shared_read_tail(shared, rel);
+	uint64            storage_id = paimon_shared_storage_id(shared);
+	uint64            tail = paimon_shared_read_tail(shared, rel);
 	PaimonBatchHeader header;
 	PaimonBatchRecord r;
 
@@ -437,8 +438,9 @@ paimon_log_record_at(PaimonShared *shared, Relation rel, uint64 position, int *b
 	rec->key = r.key;
 	rec->position = position;
 	rec->kind = r.kind;
-	rec->xid = (header.flags & (PAIMON_BATCH_COMMITTED | PAIMON_BATCH_ABORTED)) ? InvalidTransactionId :
-		XidFromFullTransactionId(FullTransactionIdFromU64(header.xid));
+	rec->xid = (header.flags & (PAIMON_BATCH_COMMITTED | PAIMON_BATCH_ABORTED))
+				   ? InvalidTransactionId
+				   : XidFromFullTransactionId(FullTransactionIdFromU64(header.xid));
 	rec->payload = r.payload;
 	return true;
 }

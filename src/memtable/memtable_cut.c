@@ -3,11 +3,12 @@
  * memtable_cut.c
  *	  Where a flush may cut the log (H1).
  *
- * The longest prefix, from the manifest's head on, in which no batch belongs to a running transaction, prepared ones excepted; not beyond the number of a large
- * commit that is not decided, nor beyond the caller's limit.  It never waits: what stops it is taken by a later flush.
+ * The longest prefix, from the manifest's head on, in which no batch belongs to a running transaction, prepared
+ * ones excepted; not beyond the number of a large commit that is not decided, nor beyond the caller's limit.  It
+ * never waits: what stops it is taken by a later flush.
  *
- * A batch found not running stays so, which makes the answer stable.  Prepared batches that are undecided are listed, and the list decides: the flush leaves out
- * just those, even if one is committed a moment later.
+ * A batch found not running stays so, which makes the answer stable.  Prepared batches that are undecided are
+ * listed, and the list decides: the flush leaves out just those, even if one is committed a moment later.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,24 +24,24 @@
 
 typedef struct CutState
 {
-	PaimonShared *shared;
-	Relation	rel;
-	uint64		end;			/* do not pass */
-	PaimonCut  *cut;
-	int			cap;			/* of cut->leftover */
-	PaimonViewPins *pins;		/* memtables, whose lists of batches save reading the log */
+	PaimonShared   *shared;
+	Relation        rel;
+	uint64          end; /* do not pass */
+	PaimonCut      *cut;
+	int             cap;  /* of cut->leftover */
+	PaimonViewPins *pins; /* memtables, whose lists of batches save reading the log */
 } CutState;
 
 static void
 add_leftover(CutState *c, uint64 position)
 {
-	PaimonCut  *cut = c->cut;
+	PaimonCut *cut = c->cut;
 
 	if (cut->nleftover == c->cap)
 	{
 		c->cap = Max(2 * c->cap, 8);
-		cut->leftover = cut->leftover == NULL ? palloc(c->cap * sizeof(uint64)) :
-			repalloc(cut->leftover, c->cap * sizeof(uint64));
+		cut->leftover =
+			cut->leftover == NULL ? palloc(c->cap * sizeof(uint64)) : repalloc(cut->leftover, c->cap * sizeof(uint64));
 	}
 	cut->leftover[cut->nleftover++] = position;
 }
@@ -57,7 +58,7 @@ peek(CutState *c, uint64 position, PaimonBatchInfo *b)
 	b->flags = header.flags;
 	b->xid = XidFromFullTransactionId(FullTransactionIdFromU64(header.xid));
 	if (header.flags & (PAIMON_BATCH_COMMITTED | PAIMON_BATCH_ABORTED))
-		b->hint = PAIMON_HINT_COMMITTED;	/* or aborted: not running */
+		b->hint = PAIMON_HINT_COMMITTED; /* or aborted: not running */
 }
 
 /* Takes a batch in, if it may be; false if the cut ends in front of it. */
@@ -82,8 +83,8 @@ static bool
 walk_memtable(CutState *c, PaimonMemtable *mt)
 {
 	PaimonArena arena;
-	PaimonRef	ref = __atomic_load_n(&mt->first_batch, __ATOMIC_ACQUIRE);
-	uint64		to = paimon_memtable_end(mt);
+	PaimonRef   ref = __atomic_load_n(&mt->first_batch, __ATOMIC_ACQUIRE);
+	uint64      to = paimon_memtable_end(mt);
 
 	paimon_memtable_reader(mt, &arena);
 	while (ref != PAIMON_NO_REF)
@@ -104,9 +105,9 @@ walk_log(CutState *c)
 {
 	while (c->cut->cut < c->end)
 	{
-		uint64		before = c->cut->cut;
+		uint64          before = c->cut->cut;
 		PaimonBatchInfo b;
-		int			i;
+		int             i;
 
 		for (i = 0; i < c->pins->nmemtables; i++)
 		{
@@ -128,16 +129,16 @@ walk_log(CutState *c)
 }
 
 /*
- * See shared.h.  `log` was read under the publish lock, or at least is the newest: an older one gives a cut that cannot be
- * published.  Takes back the request for a flush: what comes later is for the next.
+ * See shared.h.  `log` was read under the publish lock, or at least is the newest: an older one gives a cut that
+ * cannot be published.  Takes back the request for a flush: what comes later is for the next.
  */
 void
 paimon_shared_cut(PaimonShared *shared, Relation rel, const PaimonLogRow *log, uint64 limit, PaimonCut *cut)
 {
-	CutState	c;
-	uint64		tail;
-	uint64		number = PG_UINT64_MAX;
-	bool		bulk;
+	CutState c;
+	uint64   tail;
+	uint64   number = PG_UINT64_MAX;
+	bool     bulk;
 
 	memset(cut, 0, sizeof(*cut));
 	memset(&c, 0, sizeof(c));
@@ -186,9 +187,9 @@ listed(const uint64 *positions, int n, uint64 position)
 }
 
 /*
- * See shared.h.  The reclaimer frees log below closed_head[i], except what the newest list names, once closing_xid[i] precedes the horizon.  A batch
- * that leaves the list now is named by nothing any more, yet snapshots that do not see this flush read it: it must not lie below
- * the head of any pair but this flush's own.
+ * See shared.h.  The reclaimer frees log below closed_head[i], except what the newest list names, once
+ * closing_xid[i] precedes the horizon.  A batch that leaves the list now is named by nothing any more, yet
+ * snapshots that do not see this flush read it: it must not lie below the head of any pair but this flush's own.
  */
 void
 paimon_cut_apply(const PaimonCut *cut, PaimonLogRow *log, FullTransactionId closing_xid)

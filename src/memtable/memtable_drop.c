@@ -3,9 +3,9 @@
  * memtable_drop.c
  *	  Pins of memtables, and who has to go when memory is short.
  *
- * A memtable is freed when its last reference goes; being linked in an entry is one, each pin is one.  References are added under
- * the mutex of the entry that links it, so nobody can pin what has been unlinked.  A memtable can always be dropped: it is a cache of
- * the log.
+ * A memtable is freed when its last reference goes; being linked in an entry is one, each pin is one.  References
+ * are added under the mutex of the entry that links it, so nobody can pin what has been unlinked.  A memtable can
+ * always be dropped: it is a cache of the log.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,13 +15,13 @@
 
 #include "memtable/memtable_internal.h"
 
-#define IDLE_USECS (10 * USECS_PER_SEC)	/* unflushed memtables of a table unused for so long may go */
+#define IDLE_USECS (10 * USECS_PER_SEC) /* unflushed memtables of a table unused for so long may go */
 
 void
 paimon_memtable_unpin(PaimonMemtable *mt)
 {
 	PaimonArenaState state;
-	PaimonArena arena;
+	PaimonArena      arena;
 
 	if (pg_atomic_sub_fetch_u32(&mt->refs, 1) > 0)
 		return;
@@ -33,7 +33,7 @@ paimon_memtable_unpin(PaimonMemtable *mt)
 int
 paimon_memtable_pin_range(PaimonShared *shared, uint64 from, uint64 to, PaimonMemtable **mts)
 {
-	int			n = 0;
+	int n = 0;
 
 	SpinLockAcquire(&shared->mutex);
 	for (int i = 0; i < shared->ngen; i++)
@@ -53,7 +53,7 @@ void
 paimon_memtable_drop_all(PaimonShared *shared)
 {
 	PaimonMemtable *gone[PAIMON_MAX_GENERATIONS];
-	int			n;
+	int             n;
 
 	SpinLockAcquire(&shared->mutex);
 	n = shared->ngen;
@@ -67,18 +67,21 @@ paimon_memtable_drop_all(PaimonShared *shared)
 /* What may be dropped: flushed memtables are better than others, older ones better than younger. */
 typedef struct Victim
 {
-	PaimonShared *shared;
-	PaimonMemtable *mt;			/* not pinned: only to be compared */
-	bool		flushed;
-	uint64		created;
+	PaimonShared   *shared;
+	PaimonMemtable *mt; /* not pinned: only to be compared */
+	bool            flushed;
+	uint64          created;
 } Victim;
 
-/* The best victim of an entry into *best, if it is better than what is there.  Only names it: it may be gone by the time it is unlinked. */
+/*
+ * The best victim of an entry into *best, if it is better than what is there.  Only names it: it may be gone by the
+ * time it is unlinked.
+ */
 static void
 look_for_victim(PaimonShared *s, bool flushed_only, TimestampTz idle_since, Victim *best)
 {
-	uint64		head = pg_atomic_read_u64(&s->head);
-	bool		idle = !flushed_only && (TimestampTz) pg_atomic_read_u64(&s->last_used) < idle_since;
+	uint64 head = pg_atomic_read_u64(&s->head);
+	bool   idle = !flushed_only && (TimestampTz) pg_atomic_read_u64(&s->last_used) < idle_since;
 
 	if (s->ngen == 0)
 		return;
@@ -86,7 +89,7 @@ look_for_victim(PaimonShared *s, bool flushed_only, TimestampTz idle_since, Vict
 	for (int i = 0; i < s->ngen; i++)
 	{
 		PaimonMemtable *mt = s->gen[i];
-		bool		flushed = pg_atomic_read_u64(&mt->to) <= head;
+		bool            flushed = pg_atomic_read_u64(&mt->to) <= head;
 
 		if (!flushed && !idle)
 			continue;
@@ -107,7 +110,7 @@ static void
 unlink_victim(const Victim *v)
 {
 	PaimonShared *s = v->shared;
-	bool		found = false;
+	bool          found = false;
 
 	SpinLockAcquire(&s->mutex);
 	for (int i = 0; i < s->ngen && !found; i++)
@@ -124,8 +127,8 @@ unlink_victim(const Victim *v)
 }
 
 /*
- * Holds no lock on return and takes only spinlocks, one at a time, so it may be called with LWLocks held.  `except`: a table whose unflushed
- * memtables stay.  Never throws.
+ * Holds no lock on return and takes only spinlocks, one at a time, so it may be called with LWLocks held.
+ * `except`: a table whose unflushed memtables stay.  Never throws.
  */
 bool
 paimon_memtable_make_room(uint32 chunks, bool flushed_only, const PaimonShared *except)
@@ -136,7 +139,7 @@ paimon_memtable_make_room(uint32 chunks, bool flushed_only, const PaimonShared *
 		return false;
 	while (paimon_pool_free_chunks() < chunks)
 	{
-		Victim		best = {NULL, NULL, false, 0};
+		Victim best = {NULL, NULL, false, 0};
 
 		for (int i = 0; i < paimon_max_tables; i++)
 		{

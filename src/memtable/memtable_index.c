@@ -3,12 +3,13 @@
  * memtable_index.c
  *	  Memtables: their structure, and catching up with the log.
  *
- * A memtable covers the log positions [from, to): the batches there and a skip list a touched bucket, all in chunks of one arena.  The same structure serves in
- * the shared pool (here) and in private memory (memtable_view.c).
+ * A memtable covers the log positions [from, to): the batches there and a skip list a touched bucket, all in chunks
+ * of one arena.  The same structure serves in the shared pool (here) and in private memory (memtable_view.c).
  *
- * There is one way to fill the shared ones: whoever needs them catches up.  Under the entry's index lock one slice at a time: find the lowest position
- * not covered, read its batch from the log, check it, reserve memory for all of it, insert, store `to`.  Errors can only happen before the first insert, so a
- * slice that fails or is cancelled leaves nothing half done.
+ * There is one way to fill the shared ones: whoever needs them catches up.  Under the entry's index lock one slice
+ * at a time: find the lowest position not covered, read its batch from the log, check it, reserve memory for all of
+ * it, insert, store `to`.  Errors can only happen before the first insert, so a slice that fails or is cancelled
+ * leaves nothing half done.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +24,7 @@
 #include "stop.h"
 
 #define SLICE_BYTES 65536
-#define COMMIT_SLICES 4			/* what a commit does for others at most */
+#define COMMIT_SLICES 4         /* what a commit does for others at most */
 #define SEAL_MAX_GENERATIONS 12 /* beyond this seals are ignored: places in the array are for those that must be */
 
 /* ---- structure ---- */
@@ -32,7 +33,7 @@ PaimonMemtable *
 paimon_memtable_make(PaimonArena *arena, PaimonArenaState *state, uint64 from)
 {
 	PaimonMemtable *mt;
-	PaimonRef	ref;
+	PaimonRef       ref;
 
 	if (!paimon_arena_reserve(arena, MAXALIGN(sizeof(PaimonMemtable)), sizeof(PaimonMemtable)))
 		return NULL;
@@ -56,25 +57,27 @@ is_external(uint32 keylen, uint32 len, uint32 inline_max)
 }
 
 PaimonMemtableCost
-paimon_memtable_cost(Relation rel, uint64 position, const PaimonBatchHeader *header, const uint8 *body, uint32 inline_max)
+paimon_memtable_cost(Relation rel, uint64 position, const PaimonBatchHeader *header, const uint8 *body,
+					 uint32 inline_max)
 {
-	PaimonBatchReader reader;
-	PaimonBatchRecord rec;
+	PaimonBatchReader  reader;
+	PaimonBatchRecord  rec;
 	PaimonMemtableCost cost;
-	uint64		nrecords = 0;
+	uint64             nrecords = 0;
 
 	cost.largest = PAIMON_LEAF_BUCKETS * sizeof(PaimonRef);
 	cost.total = MAXALIGN(sizeof(PaimonBatchInfo)) + (uint64) header->nbuckets * MAXALIGN(sizeof(PaimonSkipList)) +
-		(uint64) Min(header->nbuckets, PAIMON_LEAVES) * cost.largest;
+				 (uint64) Min(header->nbuckets, PAIMON_LEAVES) * cost.largest;
 	paimon_batch_read_begin(&reader, position, header, body);
 	while (paimon_batch_read_next(&reader, &rec))
 	{
-		uint64		size;
+		uint64 size;
 
 		nrecords++;
 		if (rec.kind & PAIMON_RECORD_LOCK)
 			continue;
-		size = paimon_skip_node_size(rec.key.len, rec.payload.len, is_external(rec.key.len, rec.payload.len, inline_max));
+		size =
+			paimon_skip_node_size(rec.key.len, rec.payload.len, is_external(rec.key.len, rec.payload.len, inline_max));
 		cost.total += size;
 		cost.largest = Max(cost.largest, (uint32) size);
 	}
@@ -89,8 +92,8 @@ paimon_memtable_cost(Relation rel, uint64 position, const PaimonBatchHeader *hea
 static PaimonSkipList *
 list_for(PaimonMemtable *mt, PaimonArena *arena, int bucket)
 {
-	PaimonRef  *leaf;
-	PaimonRef	ref = mt->leaf[bucket / PAIMON_LEAF_BUCKETS];
+	PaimonRef      *leaf;
+	PaimonRef       ref = mt->leaf[bucket / PAIMON_LEAF_BUCKETS];
 	PaimonSkipList *list;
 
 	if (ref == PAIMON_NO_REF)
@@ -116,7 +119,7 @@ list_for(PaimonMemtable *mt, PaimonArena *arena, int bucket)
 const PaimonSkipList *
 paimon_memtable_list(const PaimonMemtable *mt, const PaimonArena *arena, int bucket)
 {
-	PaimonRef	ref = __atomic_load_n(&mt->leaf[bucket / PAIMON_LEAF_BUCKETS], __ATOMIC_ACQUIRE);
+	PaimonRef        ref = __atomic_load_n(&mt->leaf[bucket / PAIMON_LEAF_BUCKETS], __ATOMIC_ACQUIRE);
 	const PaimonRef *leaf;
 
 	if (ref == PAIMON_NO_REF)
@@ -130,9 +133,9 @@ paimon_memtable_list(const PaimonMemtable *mt, const PaimonArena *arena, int buc
 static PaimonRef
 add_batch_info(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const PaimonBatchHeader *header)
 {
-	PaimonRef	ref = paimon_arena_alloc(arena, sizeof(PaimonBatchInfo));
+	PaimonRef        ref = paimon_arena_alloc(arena, sizeof(PaimonBatchInfo));
 	PaimonBatchInfo *info;
-	PaimonRef  *link;
+	PaimonRef       *link;
 
 	if (ref == PAIMON_NO_REF)
 		return ref;
@@ -149,8 +152,8 @@ add_batch_info(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const Pa
 		info->xid = InvalidTransactionId;
 		info->hint = (header->flags & PAIMON_BATCH_COMMITTED) ? PAIMON_HINT_COMMITTED : PAIMON_HINT_ABORTED;
 	}
-	link = mt->last_batch == PAIMON_NO_REF ? &mt->first_batch :
-		&((PaimonBatchInfo *) paimon_arena_ptr(arena, mt->last_batch))->next;
+	link = mt->last_batch == PAIMON_NO_REF ? &mt->first_batch
+										   : &((PaimonBatchInfo *) paimon_arena_ptr(arena, mt->last_batch))->next;
 	__atomic_store_n(link, ref, __ATOMIC_RELEASE);
 	mt->last_batch = ref;
 	mt->nbatches++;
@@ -163,8 +166,8 @@ insert_records(PaimonMemtable *mt, PaimonArena *arena, PaimonRef info, uint64 po
 {
 	PaimonBatchReader reader;
 	PaimonBatchRecord rec;
-	PaimonSkipList *list = NULL;
-	int			bucket = -1;
+	PaimonSkipList   *list = NULL;
+	int               bucket = -1;
 
 	paimon_batch_read_begin(&reader, position, header, body);
 	while (paimon_batch_read_next(&reader, &rec))
@@ -194,14 +197,14 @@ insert_records(PaimonMemtable *mt, PaimonArena *arena, PaimonRef info, uint64 po
 }
 
 /*
- * The bytes were checked by paimon_memtable_cost, and `cost` bytes reserved.  False, with part of the batch inserted, only if one of the two did not hold: the
- * memtable must then be thrown away.
+ * The bytes were checked by paimon_memtable_cost, and `cost` bytes reserved.  False, with part of the batch
+ * inserted, only if one of the two did not hold: the memtable must then be thrown away.
  */
 static bool
-insert_reserved(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const PaimonBatchHeader *header, const uint8 *body,
-				uint32 inline_max)
+insert_reserved(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const PaimonBatchHeader *header,
+				const uint8 *body, uint32 inline_max)
 {
-	PaimonRef	info;
+	PaimonRef info;
 
 	Assert(position == pg_atomic_read_u64(&mt->to));
 	info = add_batch_info(mt, arena, position, header);
@@ -232,20 +235,20 @@ paimon_memtable_reader(PaimonMemtable *mt, PaimonArena *arena)
 /* ---- where to go on ---- */
 
 /*
- * The lowest position >= the newest head that no linked memtable covers (it may lie behind the tail that the caller knows), and where the next
- * memtable begins.
+ * The lowest position >= the newest head that no linked memtable covers (it may lie behind the tail that the caller
+ * knows), and where the next memtable begins.
  */
 static uint64
 next_gap(PaimonShared *shared, uint64 *limit)
 {
-	uint64		position = pg_atomic_read_u64(&shared->head);
+	uint64 position = pg_atomic_read_u64(&shared->head);
 
 	*limit = PG_UINT64_MAX;
 	SpinLockAcquire(&shared->mutex);
 	for (int i = 0; i < shared->ngen; i++)
 	{
 		PaimonMemtable *mt = shared->gen[i];
-		uint64		to = pg_atomic_read_u64(&mt->to);
+		uint64          to = pg_atomic_read_u64(&mt->to);
 
 		if (to <= position)
 			continue;
@@ -270,18 +273,20 @@ generation_limit(const PaimonShared *shared)
 static PaimonMemtable *
 pin_target(PaimonShared *shared, uint64 position)
 {
-	uint64		limit = generation_limit(shared);
+	uint64          limit = generation_limit(shared);
 	PaimonMemtable *found = NULL;
+	bool            room;
 
 	SpinLockAcquire(&shared->mutex);
+	room = shared->ngen < PAIMON_MAX_GENERATIONS ||
+		   pg_atomic_read_u64(&shared->gen[0]->to) <= pg_atomic_read_u64(&shared->head);
 	for (int i = 0; i < shared->ngen; i++)
 	{
 		PaimonMemtable *mt = shared->gen[i];
 
 		if (pg_atomic_read_u64(&mt->to) != position)
 			continue;
-		if (shared->ngen < PAIMON_MAX_GENERATIONS &&
-			(pg_atomic_read_u32(&mt->sealed) != 0 || (uint64) mt->arena.nchunks * PAIMON_CHUNK_SIZE >= limit))
+		if (room && (pg_atomic_read_u32(&mt->sealed) != 0 || (uint64) mt->arena.nchunks * PAIMON_CHUNK_SIZE >= limit))
 			continue;
 		pg_atomic_fetch_add_u32(&mt->refs, 1);
 		found = mt;
@@ -290,14 +295,17 @@ pin_target(PaimonShared *shared, uint64 position)
 	return found;
 }
 
-/* Links a new memtable (its reference counts as the link's); the oldest flushed one makes way.  False if there is no place. */
+/*
+ * Links a new memtable (its reference counts as the link's); the oldest flushed one makes way.  False if there is
+ * no place.
+ */
 static bool
 link_memtable(PaimonShared *shared, PaimonMemtable *mt)
 {
 	PaimonMemtable *gone = NULL;
-	uint64		head = pg_atomic_read_u64(&shared->head);
-	bool		linked = false;
-	int			i;
+	uint64          head = pg_atomic_read_u64(&shared->head);
+	bool            linked = false;
+	int             i;
 
 	SpinLockAcquire(&shared->mutex);
 	if (shared->ngen == PAIMON_MAX_GENERATIONS && pg_atomic_read_u64(&shared->gen[0]->to) <= head)
@@ -326,7 +334,7 @@ link_memtable(PaimonShared *shared, PaimonMemtable *mt)
 static bool
 reserve_shared(PaimonShared *shared, PaimonArena *arena, PaimonMemtableCost cost, uint64 position)
 {
-	uint64		chunks = cost.total / (PAIMON_CHUNK_USABLE - cost.largest + 8) + 2;
+	uint64 chunks = cost.total / (PAIMON_CHUNK_USABLE - cost.largest + 8) + 2;
 
 	if (paimon_arena_reserve(arena, cost.total, cost.largest))
 		return true;
@@ -339,18 +347,18 @@ reserve_shared(PaimonShared *shared, PaimonArena *arena, PaimonMemtableCost cost
 }
 
 /*
- * Puts one batch into the memtable that ends there, or into a new one.  Throws only before anything is inserted or pinned.  False: no memory.
- * Index lock held.
+ * Puts one batch into the memtable that ends there, or into a new one.  Throws only before anything is inserted or
+ * pinned.  False: no memory. Index lock held.
  */
 static bool
 index_batch(PaimonShared *shared, Relation rel, uint64 position, const PaimonBatchHeader *header, const uint8 *body)
 {
 	PaimonMemtableCost cost = paimon_memtable_cost(rel, position, header, body, PAIMON_INLINE_MAX);
-	PaimonMemtable *mt = pin_target(shared, position);
-	PaimonArenaState state;
-	PaimonArena arena;
-	bool		fresh = mt == NULL;
-	bool		ok;
+	PaimonMemtable    *mt = pin_target(shared, position);
+	PaimonArenaState   state;
+	PaimonArena        arena;
+	bool               fresh = mt == NULL;
+	bool               ok;
 
 	paimon_arena_state_init(&state);
 	paimon_arena_attach(&arena, fresh ? &state : &mt->arena, paimon_pool_base(), paimon_pool_get, NULL);
@@ -378,22 +386,22 @@ index_batch(PaimonShared *shared, Relation rel, uint64 position, const PaimonBat
 }
 
 /*
- * One slice.  False when the tail is reached or memory is short.  The index lock is held: errors throw and abort releases it; everything is
- * consistent between batches.
+ * One slice.  False when the tail is reached or memory is short.  The index lock is held: errors throw and abort
+ * releases it; everything is consistent between batches.
  */
 static bool
 index_slice(PaimonShared *shared, Relation rel, uint64 tail, MemoryContext cxt)
 {
-	uint64		done = 0;
+	uint64        done = 0;
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 
 	while (done < SLICE_BYTES)
 	{
 		PaimonBatchHeader header;
-		uint8	   *body;
-		uint64		limit;
-		uint64		position = next_gap(shared, &limit);
-		uint64		end;
+		uint8            *body;
+		uint64            limit;
+		uint64            position = next_gap(shared, &limit);
+		uint64            end;
 
 		if (position >= tail)
 			break;
@@ -428,12 +436,12 @@ scratch_context(void)
 uint64
 paimon_shared_catch_up(PaimonShared *shared, Relation rel, bool wait)
 {
-	uint64		tail = paimon_shared_read_tail(shared, rel);
+	uint64        tail = paimon_shared_read_tail(shared, rel);
 	MemoryContext cxt = scratch_context();
-	int			slices = wait ? PG_INT32_MAX : COMMIT_SLICES;
-	bool		more = true;
-	uint64		limit;
-	uint64		reached;
+	int           slices = wait ? PG_INT32_MAX : COMMIT_SLICES;
+	bool          more = true;
+	uint64        limit;
+	uint64        reached;
 
 	pg_atomic_write_u64(&shared->last_used, (uint64) GetCurrentTimestamp());
 	while ((reached = next_gap(shared, &limit)) < tail && more && slices-- > 0)
@@ -456,10 +464,22 @@ paimon_shared_catch_up(PaimonShared *shared, Relation rel, bool wait)
 void
 paimon_shared_seal(PaimonShared *shared)
 {
+	PaimonMemtable *gone[PAIMON_MAX_GENERATIONS];
+	uint64          head = pg_atomic_read_u64(&shared->head);
+	int             n = 0;
+
 	SpinLockAcquire(&shared->mutex);
+	while (shared->ngen > SEAL_MAX_GENERATIONS && pg_atomic_read_u64(&shared->gen[0]->to) <= head)
+	{
+		gone[n++] = shared->gen[0];
+		shared->ngen--;
+		memmove(&shared->gen[0], &shared->gen[1], shared->ngen * sizeof(shared->gen[0]));
+	}
 	if (shared->ngen > 0 && shared->ngen <= SEAL_MAX_GENERATIONS)
 		pg_atomic_write_u32(&shared->gen[shared->ngen - 1]->sealed, 1);
 	SpinLockRelease(&shared->mutex);
+	while (n > 0)
+		paimon_memtable_unpin(gone[--n]);
 }
 
 void
@@ -471,8 +491,8 @@ paimon_shared_freeze_hints(PaimonShared *shared, TransactionId limit)
 	for (int i = 0; i < pins->nmemtables; i++)
 	{
 		PaimonMemtable *mt = pins->memtables[i];
-		PaimonRef	ref = __atomic_load_n(&mt->first_batch, __ATOMIC_ACQUIRE);
-		PaimonArena arena;
+		PaimonRef       ref = __atomic_load_n(&mt->first_batch, __ATOMIC_ACQUIRE);
+		PaimonArena     arena;
 
 		paimon_memtable_reader(mt, &arena);
 		while (ref != PAIMON_NO_REF)

@@ -35,47 +35,53 @@
 
 typedef struct PaimonBatchRecord
 {
-	uint64		position;
-	int			bucket;
-	uint8		kind;
+	uint64      position;
+	int         bucket;
+	uint8       kind;
 	PaimonBytes key;
-	PaimonBytes payload;		/* 8-aligned if the body is */
+	PaimonBytes payload; /* 8-aligned if the body is */
 } PaimonBatchRecord;
 
 /* Walks the records of a batch in the order of their positions. */
 typedef struct PaimonBatchReader
 {
-	uint64		position;		/* of the batch */
+	uint64                   position; /* of the batch */
 	const PaimonBatchHeader *header;
-	const uint8 *body;
-	uint32		size;			/* of header and body */
-	uint32		section;		/* directory entry at work */
-	uint32		left;			/* records of it not yet given */
-	uint32		offset;			/* of the next record, from the header's first byte */
-	uint32		end;			/* of the section */
-	int			bucket;
-	bool		corrupt;
-	const char *why;
+	const uint8             *body;
+	uint32                   size;    /* of header and body */
+	uint32                   section; /* directory entry at work */
+	uint32                   left;    /* records of it not yet given */
+	uint32                   offset;  /* of the next record, from the header's first byte */
+	uint32                   end;     /* of the section */
+	int                      bucket;
+	bool                     corrupt;
+	const char              *why;
 } PaimonBatchReader;
 
-extern void paimon_batch_read_begin(PaimonBatchReader *r, uint64 position, const PaimonBatchHeader *header, const uint8 *body);
+extern void paimon_batch_read_begin(PaimonBatchReader *r, uint64 position, const PaimonBatchHeader *header,
+									const uint8 *body);
 extern bool paimon_batch_read_next(PaimonBatchReader *r, PaimonBatchRecord *rec);
 extern void paimon_batch_report_corrupt(Relation rel, uint64 position, const char *why) pg_attribute_noreturn();
 
 /* Reads and checks a whole batch, body in the current context; returns the position behind it. */
-extern uint64 paimon_batch_load(Relation rel, uint64 storage_id, uint64 position, PaimonBatchHeader *header, uint8 **body);
+extern uint64 paimon_batch_load(Relation rel, uint64 storage_id, uint64 position, PaimonBatchHeader *header,
+								uint8 **body);
 
 /* The header alone, with checks that the batch ends at or before `tail`; returns the position behind it. */
-extern uint64 paimon_batch_peek(Relation rel, uint64 storage_id, uint64 position, uint64 tail, PaimonBatchHeader *header);
+extern uint64 paimon_batch_peek(Relation rel, uint64 storage_id, uint64 position, uint64 tail,
+								PaimonBatchHeader *header);
 
-/* Reads one record with its checksum into memory of the current context; *rec points into it.  Batch header in *header. */
-extern void paimon_batch_load_record(Relation rel, uint64 storage_id, uint64 position, uint64 tail, PaimonBatchHeader *header,
-									 PaimonBatchRecord *rec);
+/*
+ * Reads one record with its checksum into memory of the current context; *rec points into it.  Batch header in
+ * *header.
+ */
+extern void paimon_batch_load_record(Relation rel, uint64 storage_id, uint64 position, uint64 tail,
+									 PaimonBatchHeader *header, PaimonBatchRecord *rec);
 
 /* ---- a memtable: batches and skip lists over a range of the log, in shared or private chunks ---- */
 
 #define PAIMON_LEAF_BUCKETS 256
-#define PAIMON_LEAVES 128		/* buckets up to 32767 */
+#define PAIMON_LEAVES 128 /* buckets up to 32767 */
 
 #define PAIMON_HINT_UNKNOWN 0
 #define PAIMON_HINT_COMMITTED 1
@@ -84,13 +90,13 @@ extern void paimon_batch_load_record(Relation rel, uint64 storage_id, uint64 pos
 /* A batch; nodes name it by its reference (their `batch`). */
 typedef struct PaimonBatchInfo
 {
-	uint64		position;
-	uint64		end;
-	TransactionId xid;			/* Invalid if frozen */
-	uint32		hint;			/* PAIMON_HINT_…; set by anybody, only ever to the truth */
-	uint16		flags;			/* PAIMON_BATCH_… */
-	uint16		unused;
-	PaimonRef	next;			/* the next batch of the memtable; read with acquire */
+	uint64        position;
+	uint64        end;
+	TransactionId xid;   /* Invalid if frozen */
+	uint32        hint;  /* PAIMON_HINT_…; set by anybody, only ever to the truth */
+	uint16        flags; /* PAIMON_BATCH_… */
+	uint16        unused;
+	PaimonRef     next; /* the next batch of the memtable; read with acquire */
 } PaimonBatchInfo;
 
 /* Lies in the first chunk of its own arena.  refs counts pins, and 1 for being linked in an entry. */
@@ -99,37 +105,42 @@ typedef struct PaimonMemtable
 	PaimonArenaState arena;
 	pg_atomic_uint32 refs;
 	pg_atomic_uint32 sealed;
-	uint64		from;			/* first position covered */
-	pg_atomic_uint64 to;		/* end of what is covered; stored with release after all of a batch is in */
-	uint64		created;		/* age: lower is older */
-	uint64		rng;
-	PaimonRef	first_batch;	/* read with acquire */
-	PaimonRef	last_batch;		/* the writer's */
-	uint32		nbatches;
-	PaimonRef	leaf[PAIMON_LEAVES];	/* arrays of PAIMON_LEAF_BUCKETS references of skip lists; read with acquire */
+	uint64           from;    /* first position covered */
+	pg_atomic_uint64 to;      /* end of what is covered; stored with release after all of a batch is in */
+	uint64           created; /* age: lower is older */
+	uint64           rng;
+	PaimonRef        first_batch; /* read with acquire */
+	PaimonRef        last_batch;  /* the writer's */
+	uint32           nbatches;
+	PaimonRef leaf[PAIMON_LEAVES]; /* arrays of PAIMON_LEAF_BUCKETS references of skip lists; read with acquire */
 } PaimonMemtable;
 
-/* Empty memtable in an arena; NULL if there is no memory.  *state is the empty arena's and is moved into the memtable. */
+/*
+ * Empty memtable in an arena; NULL if there is no memory.  *state is the empty arena's and is moved into the
+ * memtable.
+ */
 extern PaimonMemtable *paimon_memtable_make(PaimonArena *arena, PaimonArenaState *state, uint64 from);
 
 /* Memory that a batch wants, for paimon_arena_reserve. */
 typedef struct PaimonMemtableCost
 {
-	uint64		total;			/* at most */
-	uint32		largest;		/* piece */
+	uint64 total;   /* at most */
+	uint32 largest; /* piece */
 } PaimonMemtableCost;
 
 /*
- * Adds a batch that lies at the memtable's end; `cost` is from paimon_memtable_cost.  Reserves memory first: false, and nothing changed, if there
- * is none.  Nothing throws between the first insert and the end (a private arena's allocator may, while reserving).  *broken: the memtable must be thrown
- * away (it cannot happen after paimon_memtable_cost).
+ * Adds a batch that lies at the memtable's end; `cost` is from paimon_memtable_cost.  Reserves memory first: false,
+ * and nothing changed, if there is none.  Nothing throws between the first insert and the end (a private arena's
+ * allocator may, while reserving).  *broken: the memtable must be thrown away (it cannot happen after
+ * paimon_memtable_cost).
  */
-extern bool paimon_memtable_add(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const PaimonBatchHeader *header,
-								const uint8 *body, PaimonMemtableCost cost, uint32 inline_max, bool *broken);
+extern bool paimon_memtable_add(PaimonMemtable *mt, PaimonArena *arena, uint64 position,
+								const PaimonBatchHeader *header, const uint8 *body, PaimonMemtableCost cost,
+								uint32 inline_max, bool *broken);
 
 /* Memory that paimon_memtable_add wants at most; raises DATA_CORRUPTED for a batch that is not well formed. */
-extern PaimonMemtableCost paimon_memtable_cost(Relation rel, uint64 position, const PaimonBatchHeader *header, const uint8 *body,
-											   uint32 inline_max);
+extern PaimonMemtableCost paimon_memtable_cost(Relation rel, uint64 position, const PaimonBatchHeader *header,
+											   const uint8 *body, uint32 inline_max);
 
 /* The bucket's list, or NULL. */
 extern const PaimonSkipList *paimon_memtable_list(const PaimonMemtable *mt, const PaimonArena *arena, int bucket);
@@ -143,7 +154,7 @@ extern void paimon_memtable_unpin(PaimonMemtable *mt);
 static inline uint64
 paimon_memtable_end(PaimonMemtable *mt)
 {
-	uint64		to = pg_atomic_read_u64(&mt->to);
+	uint64 to = pg_atomic_read_u64(&mt->to);
 
 	pg_read_barrier();
 	return to;
@@ -151,12 +162,12 @@ paimon_memtable_end(PaimonMemtable *mt)
 
 /* ---- chunk pool (memtable_pool.c) ---- */
 
-extern void paimon_pool_init(void);
-extern Size paimon_pool_shmem_size(void);
-extern void paimon_pool_shmem_init(void);
+extern void   paimon_pool_init(void);
+extern Size   paimon_pool_shmem_size(void);
+extern void   paimon_pool_shmem_init(void);
 extern uint8 *paimon_pool_base(void);
-extern bool paimon_pool_get(void *arg, uint32 *index);	/* PaimonGetChunk */
-extern void paimon_pool_put(void *arg, uint32 index);
+extern bool   paimon_pool_get(void *arg, uint32 *index); /* PaimonGetChunk */
+extern void   paimon_pool_put(void *arg, uint32 index);
 extern uint32 paimon_pool_free_chunks(void);
 extern uint32 paimon_pool_chunks(void);
 
@@ -174,72 +185,73 @@ extern void paimon_listener_wake(Oid dbid);
 typedef struct PaimonSharedKey
 {
 	PaimonLocator locator;
-	uint32		zero;
-	uint64		storage_id;
+	uint32        zero;
+	uint64        storage_id;
 } PaimonSharedKey;
 
-#define PAIMON_STATE_NEW 0		/* nothing known */
-#define PAIMON_STATE_STANDBY 1	/* tail known, may grow by replay */
-#define PAIMON_STATE_PRIMARY 2	/* tail exact, prepared transactions' locks entered */
+#define PAIMON_STATE_NEW 0     /* nothing known */
+#define PAIMON_STATE_STANDBY 1 /* tail known, may grow by replay */
+#define PAIMON_STATE_PRIMARY 2 /* tail exact, prepared transactions' locks entered */
 
 struct PaimonShared
 {
-	slock_t		mutex;			/* generations, bulk slot, flags; held for a few dozen instructions */
-	bool		in_use;			/* changes under mapping lock and mutex */
-	bool		forgotten;
-	bool		requested;
-	bool		blocked;
-	PaimonSharedKey key;
-	Oid			relid;
-	int			nbuckets;
-	pg_atomic_uint32 pins;		/* raised under the mapping lock */
-	pg_atomic_uint32 state;		/* PAIMON_STATE_…; changes under append lock */
-	LWLock		append_lock;
-	LWLock		index_lock;
+	slock_t          mutex;  /* generations, bulk slot, flags; held for a few dozen instructions */
+	bool             in_use; /* changes under mapping lock and mutex */
+	bool             forgotten;
+	bool             requested;
+	bool             blocked;
+	PaimonSharedKey  key;
+	Oid              relid;
+	int              nbuckets;
+	pg_atomic_uint32 pins;  /* raised under the mapping lock */
+	pg_atomic_uint32 state; /* PAIMON_STATE_…; changes under append lock */
+	LWLock           append_lock;
+	LWLock           index_lock;
 
-	PaimonLogTail tail;			/* under append lock */
+	PaimonLogTail    tail;          /* under append lock */
 	pg_atomic_uint64 tail_position; /* copy; stored after the batch is in the log */
-	pg_atomic_uint64 head;		/* newest known */
-	pg_atomic_uint64 announced; /* newest manifest version known to be published or about to be */
+	pg_atomic_uint64 head;          /* newest known */
+	pg_atomic_uint64 announced;     /* newest manifest version known to be published or about to be */
 
-	TransactionId bulk_xid;		/* Invalid: slot free */
-	uint64		bulk_number;
+	TransactionId     bulk_xid; /* Invalid: slot free */
+	uint64            bulk_number;
 	ConditionVariable bulk_cv;
 
-	int			ngen;
-	PaimonMemtable *gen[PAIMON_MAX_GENERATIONS];	/* by `from`, disjoint */
-	uint32		starved_chunks; /* free chunks that the batch at starved_position wants */
-	uint64		starved_position;
+	int              ngen;
+	PaimonMemtable  *gen[PAIMON_MAX_GENERATIONS]; /* by `from`, disjoint */
+	uint32           starved_chunks;              /* free chunks that the batch at starved_position wants */
+	uint64           starved_position;
 	pg_atomic_uint64 last_used;
 
-	uint64		write_buffer_size;
-	uint64		spill_size;
-	int64		flush_after_ms; /* 0: no deadline */
+	uint64      write_buffer_size;
+	uint64      spill_size;
+	int64       flush_after_ms; /* 0: no deadline */
 	TimestampTz oldest;
 	TimestampTz cut_time;
-	int			ntouched;
-	uint8		touched[PAIMON_TOUCHED_BITS / 8];
+	int         ntouched;
+	uint8       touched[PAIMON_TOUCHED_BITS / 8];
 };
 
-extern int	paimon_max_tables;
+extern int           paimon_max_tables;
 extern PaimonShared *paimon_shared_slot(int i); /* i < paimon_max_tables; look at in_use under its mutex */
 
 /* Tail for readers: what is visible to a snapshot taken before lies below it.  No lock on a primary. */
 extern uint64 paimon_shared_read_tail(PaimonShared *shared, Relation rel);
-extern void paimon_shared_advance_head(PaimonShared *shared, uint64 head);
+extern void   paimon_shared_advance_head(PaimonShared *shared, uint64 head);
 extern uint64 paimon_shared_tick(void);
 
 /* ---- dropping (memtable_drop.c) ---- */
 
 /*
- * Unlinks memtables until `chunks` are free: first what no new reader wants (below the newest head), oldest first; then, unless
- * flushed_only, those of tables not used for a while.  False if not enough could be had (pinned ones are freed later).
+ * Unlinks memtables until `chunks` are free: first what no new reader wants (below the newest head), oldest first;
+ * then, unless flushed_only, those of tables not used for a while.  False if not enough could be had (pinned ones
+ * are freed later).
  */
 extern bool paimon_memtable_make_room(uint32 chunks, bool flushed_only, const PaimonShared *except);
 extern void paimon_memtable_drop_all(PaimonShared *shared);
 
 /* Pins the memtables that overlap [from, to); returns how many, in order. */
-extern int	paimon_memtable_pin_range(PaimonShared *shared, uint64 from, uint64 to, PaimonMemtable **mts);
+extern int paimon_memtable_pin_range(PaimonShared *shared, uint64 from, uint64 to, PaimonMemtable **mts);
 
 /* ---- visibility (memtable_visible.c) ---- */
 
@@ -259,14 +271,14 @@ extern Size paimon_keylock_shmem_size(void);
 extern void paimon_keylock_shmem_init(void);
 
 /* Enters a prepared transaction's lock again, unless it is there. */
-extern void paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_hash, bool all, LockTupleMode mode,
-								   TransactionId xid);
+extern void paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_hash, bool all,
+								   LockTupleMode mode, TransactionId xid);
 
 /* ---- private indexes (memtable_private.c) ---- */
 
 /*
- * A memtable in the backend's own memory, for log that no shared one covers.  Kept to the end of the transaction and shared by its
- * views, whatever their snapshots: it holds all batches of its range.
+ * A memtable in the backend's own memory, for log that no shared one covers.  Kept to the end of the transaction
+ * and shared by its views, whatever their snapshots: it holds all batches of its range.
  */
 typedef struct PaimonPrivateIndex PaimonPrivateIndex;
 
@@ -275,27 +287,27 @@ extern PaimonPrivateIndex *paimon_private_range(PaimonShared *shared, Relation r
 
 /* An index of just the batches at positions[]. */
 extern PaimonPrivateIndex *paimon_private_batches(PaimonShared *shared, Relation rel, const uint64 *positions, int n);
-extern PaimonMemtable *paimon_private_memtable(PaimonPrivateIndex *p);
-extern const PaimonArena *paimon_private_arena(PaimonPrivateIndex *p);
-extern void paimon_private_pin(PaimonPrivateIndex *p);
-extern void paimon_private_unpin(PaimonPrivateIndex *p);
-extern void paimon_private_forget_all(void);	/* at the end of the transaction */
+extern PaimonMemtable     *paimon_private_memtable(PaimonPrivateIndex *p);
+extern const PaimonArena  *paimon_private_arena(PaimonPrivateIndex *p);
+extern void                paimon_private_pin(PaimonPrivateIndex *p);
+extern void                paimon_private_unpin(PaimonPrivateIndex *p);
+extern void                paimon_private_forget_all(void); /* at the end of the transaction */
 
 /* ---- views (memtable_view.c, memtable_iter.c) ---- */
 
 typedef enum PaimonViewMode
 {
-	PAIMON_VIEW_SNAPSHOT,		/* what the snapshot sees */
-	PAIMON_VIEW_FLUSH,			/* what is committed and not excluded */
-	PAIMON_VIEW_ALL				/* everything that is not known to be aborted */
+	PAIMON_VIEW_SNAPSHOT, /* what the snapshot sees */
+	PAIMON_VIEW_FLUSH,    /* what is committed and not excluded */
+	PAIMON_VIEW_ALL       /* everything that is not known to be aborted */
 } PaimonViewMode;
 
 typedef struct PaimonViewSource
 {
-	PaimonMemtable *mt;
-	const PaimonArena *arena;	/* of the pool or of a private index */
-	uint64		lo;				/* positions of it that count: [lo, hi) */
-	uint64		hi;
+	PaimonMemtable    *mt;
+	const PaimonArena *arena; /* of the pool or of a private index */
+	uint64             lo;    /* positions of it that count: [lo, hi) */
+	uint64             hi;
 } PaimonViewSource;
 
 /* Gaps between memtables, before the first and behind the last, and the left-over batches. */
@@ -305,31 +317,34 @@ typedef struct PaimonViewSource
 /* Pins that go with a resource owner, whatever happens to the memory of who wanted them. */
 typedef struct PaimonViewPins
 {
-	dlist_node	node;
-	ResourceOwner owner;
-	int			nmemtables;
-	int			nprivate;
+	dlist_node      node;
+	ResourceOwner   owner;
+	int             nmemtables;
+	int             nprivate;
 	PaimonMemtable *memtables[PAIMON_MAX_GENERATIONS];
 	PaimonPrivateIndex *private[PAIMON_MAX_PRIVATE];
 } PaimonViewPins;
 
-/* An empty set of pins that belongs to CurrentResourceOwner; filled by paimon_memtable_pin_range and paimon_private_pin. */
+/*
+ * An empty set of pins that belongs to CurrentResourceOwner; filled by paimon_memtable_pin_range and
+ * paimon_private_pin.
+ */
 extern PaimonViewPins *paimon_pins_make(void);
-extern void paimon_pins_release(PaimonViewPins *pins);
+extern void            paimon_pins_release(PaimonViewPins *pins);
 
 struct PaimonMemView
 {
-	PaimonShared *shared;
-	Relation	rel;
-	PaimonViewMode mode;
-	Snapshot	snapshot;		/* PAIMON_VIEW_SNAPSHOT */
-	uint64		tail;			/* of the log when the view was opened: for reading external payloads */
-	int			nexcluded;		/* PAIMON_VIEW_FLUSH: batches left over, ascending */
-	uint64	   *excluded;
-	int			nsources;
-	PaimonViewSource *sources;	/* newest first; disjoint ranges */
-	PaimonArena pool;
-	PaimonViewPins *pins;
+	PaimonShared     *shared;
+	Relation          rel;
+	PaimonViewMode    mode;
+	Snapshot          snapshot;  /* PAIMON_VIEW_SNAPSHOT */
+	uint64            tail;      /* of the log when the view was opened: for reading external payloads */
+	int               nexcluded; /* PAIMON_VIEW_FLUSH: batches left over, ascending */
+	uint64           *excluded;
+	int               nsources;
+	PaimonViewSource *sources; /* newest first; disjoint ranges */
+	PaimonArena       pool;
+	PaimonViewPins   *pins;
 };
 
 extern void paimon_memview_init(void);
@@ -340,4 +355,4 @@ extern PaimonMemView *paimon_memview_open_all(PaimonShared *shared, Relation rel
 /* Does the view show the batch? */
 extern bool paimon_memview_shows(PaimonMemView *view, PaimonBatchInfo *b);
 
-#endif							/* PAIMON_MEMTABLE_INTERNAL_H */
+#endif /* PAIMON_MEMTABLE_INTERNAL_H */

@@ -3,9 +3,9 @@
  * memtable_iter.c
  *	  Iterators over a view: the visible records of a bucket in the order of keys, and look-ups of one key.
  *
- * A view has few sources (a handful of memtables), so the next record is found by comparing all of them.  Each source stands on a record that the
- * view shows, or is done.  Backward, a source stands within the group of its present key, which it walks forward (newest first); the next group is found by
- * a search.
+ * A view has few sources (a handful of memtables), so the next record is found by comparing all of them.  Each
+ * source stands on a record that the view shows, or is done.  Backward, a source stands within the group of its
+ * present key, which it walks forward (newest first); the next group is found by a search.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,20 +22,20 @@
 typedef struct IterSource
 {
 	const PaimonViewSource *src;
-	PaimonSkipIter it;
-	const PaimonSkipNode *node; /* NULL: done */
-	PaimonRef	batch;			/* asked last */
-	bool		shown;			/* and the answer */
+	PaimonSkipIter          it;
+	const PaimonSkipNode   *node;  /* NULL: done */
+	PaimonRef               batch; /* asked last */
+	bool                    shown; /* and the answer */
 } IterSource;
 
 struct PaimonMemIter
 {
 	PaimonMemView *view;
-	bool		forward;
-	int			nsources;
-	int			current;		/* source of the record given last, or -1 */
-	MemoryContext external;		/* payload read from the log, of the record given last; NULL before the first */
-	IterSource	sources[FLEXIBLE_ARRAY_MEMBER];
+	bool           forward;
+	int            nsources;
+	int            current;  /* source of the record given last, or -1 */
+	MemoryContext  external; /* payload read from the log, of the record given last; NULL before the first */
+	IterSource     sources[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /* Does the view show the record under the source's iterator? */
@@ -165,7 +165,7 @@ read_external(PaimonMemView *view, const PaimonSkipNode *n, PaimonMemRecord *rec
 static void
 fill_record(PaimonMemView *view, const IterSource *s, PaimonMemRecord *rec)
 {
-	const PaimonSkipNode *n = s->node;
+	const PaimonSkipNode  *n = s->node;
 	const PaimonBatchInfo *b = paimon_arena_ptr(s->src->arena, n->batch);
 
 	rec->key.data = paimon_skip_key(n);
@@ -186,13 +186,13 @@ fill_record(PaimonMemView *view, const IterSource *s, PaimonMemRecord *rec)
 static bool
 emit(PaimonMemIter *it, PaimonMemRecord *rec)
 {
-	IterSource *best = NULL;
+	IterSource   *best = NULL;
 	MemoryContext old;
 
 	for (int i = 0; i < it->nsources; i++)
 	{
 		IterSource *s = &it->sources[i];
-		int			c;
+		int         c;
 
 		if (s->node == NULL)
 			continue;
@@ -310,7 +310,7 @@ paimon_memview_empty(PaimonMemView *view, int bucket)
 {
 	for (int i = 0; i < view->nsources; i++)
 	{
-		IterSource	s;
+		IterSource s;
 
 		if (!open_source(&s, &view->sources[i], bucket))
 			continue;
@@ -337,15 +337,15 @@ find_key(PaimonMemView *view, IterSource *s, const uint8 *key, uint32 len)
 }
 
 /*
- * Newest visible record of a key.  Sources have disjoint ranges and come newest first, so the first hit is it.  A payload that is not in the
- * list is read into the current context.
+ * Newest visible record of a key.  Sources have disjoint ranges and come newest first, so the first hit is it.  A
+ * payload that is not in the list is read into the current context.
  */
 bool
 paimon_memview_get(PaimonMemView *view, int bucket, const uint8 *key, uint32 len, PaimonMemRecord *rec)
 {
 	for (int i = 0; i < view->nsources; i++)
 	{
-		IterSource	s;
+		IterSource s;
 
 		if (open_source(&s, &view->sources[i], bucket) && find_key(view, &s, key, len))
 		{
@@ -379,20 +379,20 @@ paimon_key_writers(PaimonShared *shared, Relation rel, Snapshot snapshot, const 
 				   const uint8 *key, uint32 len, int *nxids, bool *invisible)
 {
 	PaimonMemView *view = paimon_memview_open_all(shared, rel, log);
-	int			cap = 4;
+	int            cap = 4;
 	TransactionId *xids = palloc(cap * sizeof(TransactionId));
 
 	*nxids = 0;
 	*invisible = false;
 	for (int i = 0; i < view->nsources; i++)
 	{
-		IterSource	s;
-		bool		found = open_source(&s, &view->sources[i], bucket) && find_key(view, &s, key, len);
+		IterSource s;
+		bool       found = open_source(&s, &view->sources[i], bucket) && find_key(view, &s, key, len);
 
 		while (found)
 		{
 			const PaimonSkipNode *n = s.node;
-			PaimonBatchInfo *b = paimon_arena_ptr(s.src->arena, n->batch);
+			PaimonBatchInfo      *b = paimon_arena_ptr(s.src->arena, n->batch);
 
 			if (TransactionIdIsValid(b->xid) && !TransactionIdIsCurrentTransactionId(b->xid))
 			{

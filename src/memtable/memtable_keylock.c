@@ -3,12 +3,14 @@
  * memtable_keylock.c
  *	  Key locks: who has updated, deleted or locked which key, in a bounded table in shared memory.
  *
- * An entry is (storage, bucket, hash of the key, mode, holder's xid or subxid), or "all keys of the bucket".  It ends with its holder: nobody has
- * to remove it, an entry whose holder neither runs nor is prepared is dead and is thrown out by whoever meets it.  Nothing here waits: a
- * conflict is returned, and the caller waits for the holder's xid with no lock held.
+ * An entry is (storage, bucket, hash of the key, mode, holder's xid or subxid), or "all keys of the bucket".  It
+ * ends with its holder: nobody has to remove it, an entry whose holder neither runs nor is prepared is dead and is
+ * thrown out by whoever meets it.  Nothing here waits: a conflict is returned, and the caller waits for the
+ * holder's xid with no lock held.
  *
- * The table is cut into partitions by hash; each has an LWLock, chains, and a free list.  "All" entries have a partition of their own, the last one.  Lock
- * order: partition of the key, then the partition of "all".  README.md argues why that loses no conflict.
+ * The table is cut into partitions by hash; each has an LWLock, chains, and a free list.  "All" entries have a
+ * partition of their own, the last one.  Lock order: partition of the key, then the partition of "all".  README.md
+ * argues why that loses no conflict.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,85 +28,82 @@
 
 #include "memtable/memtable_internal.h"
 
-#define PARTITIONS 64			/* of keys; one more for "all" */
-#define COUNTERS 1024			/* of entries by storage */
-#define MIN_SHARE 1024			/* keys of a transaction before it locks whole buckets */
+#define PARTITIONS 64  /* of keys; one more for "all" */
+#define COUNTERS 1024  /* of entries by storage */
+#define MIN_SHARE 1024 /* keys of a transaction before it locks whole buckets */
 #define NO_ENTRY PG_UINT32_MAX
 
 typedef struct Entry
 {
-	uint64		storage_id;
-	uint64		key_hash;		/* 0 for "all" */
+	uint64        storage_id;
+	uint64        key_hash; /* 0 for "all" */
 	TransactionId xid;
-	uint32		next;			/* in the chain or the free list */
-	uint16		bucket;
-	uint8		mode;			/* LockTupleMode */
-	uint8		all;
-	uint32		unused;
+	uint32        next; /* in the chain or the free list */
+	uint16        bucket;
+	uint8         mode; /* LockTupleMode */
+	uint8         all;
+	uint32        unused;
 } Entry;
 
 typedef struct Partition
 {
-	LWLock		lock;
-	uint32		first;			/* its entries: [first, first + n) */
-	uint32		n;
-	uint32		free;			/* free list */
-	uint32		first_chain;	/* its chains: [first_chain, first_chain + nchains) */
-	uint32		nchains;		/* a power of 2 */
+	LWLock lock;
+	uint32 first; /* its entries: [first, first + n) */
+	uint32 n;
+	uint32 free;        /* free list */
+	uint32 first_chain; /* its chains: [first_chain, first_chain + nchains) */
+	uint32 nchains;     /* a power of 2 */
 } Partition;
 
 typedef struct Table
 {
-	int			tranche;
-	pg_atomic_uint32 left_behind;	/* entries of prepared transactions, which nobody removes at their end */
-	pg_atomic_uint32 counts[COUNTERS];	/* entries, by storage */
-	pg_atomic_uint32 alls[COUNTERS];	/* "all" entries, likewise */
-	Partition	partitions[PARTITIONS + 1];
+	int              tranche;
+	pg_atomic_uint32 left_behind;      /* entries of prepared transactions, which nobody removes at their end */
+	pg_atomic_uint32 counts[COUNTERS]; /* entries, by storage */
+	pg_atomic_uint32 alls[COUNTERS];   /* "all" entries, likewise */
+	Partition        partitions[PARTITIONS + 1];
 } Table;
 
 /* What this backend's transaction has entered. */
 typedef struct Mine
 {
-	uint64		storage_id;
-	uint64		key_hash;
+	uint64        storage_id;
+	uint64        key_hash;
 	TransactionId xid;
-	uint16		bucket;
-	bool		all;
+	uint16        bucket;
+	bool          all;
 } Mine;
 
 /* What is looked for. */
 typedef struct Wanted
 {
-	uint64		storage_id;
-	uint64		key_hash;
-	int			bucket;
-	bool		all;
+	uint64        storage_id;
+	uint64        key_hash;
+	int           bucket;
+	bool          all;
 	LockTupleMode mode;
-	uint32		chain;			/* hash within the partition */
-	Partition  *partition;
+	uint32        chain; /* hash within the partition */
+	Partition    *partition;
 } Wanted;
 
-static int	max_key_locks = 262144;
-static Table *table = NULL;
-static Entry *entries = NULL;
+static int     max_key_locks = 262144;
+static Table  *table = NULL;
+static Entry  *entries = NULL;
 static uint32 *chains = NULL;
 
-static Mine *mine = NULL;		/* in TopMemoryContext */
-static int	nmine = 0;
-static int	mine_cap = 0;
+static Mine *mine = NULL; /* in TopMemoryContext */
+static int   nmine = 0;
+static int   mine_cap = 0;
 
 /* GUC */
 void
 paimon_keylock_init(void)
 {
-	DefineCustomIntVariable("paimon.max_key_locks",
-							"Sets the number of keys of paimon tables that can be locked at the same time.",
-							"UPDATE, DELETE and SELECT FOR UPDATE lock the keys they touch until the end of the transaction; each takes about 40 bytes of shared memory. "
-							"A transaction with many keys locks whole buckets instead.",
-							&max_key_locks,
-							262144, 16384, 64 * 1024 * 1024,
-							PGC_POSTMASTER, 0,
-							NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"paimon.max_key_locks", "Sets the number of keys of paimon tables that can be locked at the same time.",
+		"UPDATE, DELETE and SELECT FOR UPDATE lock the keys they touch until the end of the transaction; each takes about 40 bytes of shared memory. "
+		"A transaction with many keys locks whole buckets instead.",
+		&max_key_locks, 262144, 16384, 64 * 1024 * 1024, PGC_POSTMASTER, 0, NULL, NULL, NULL);
 }
 
 static uint32
@@ -122,7 +121,7 @@ partition_chains(void)
 Size
 paimon_keylock_shmem_size(void)
 {
-	Size		per = add_size(mul_size(partition_entries(), sizeof(Entry)), mul_size(partition_chains(), sizeof(uint32)));
+	Size per = add_size(mul_size(partition_entries(), sizeof(Entry)), mul_size(partition_chains(), sizeof(uint32)));
 
 	return add_size(MAXALIGN(sizeof(Table)), mul_size(PARTITIONS + 1, per));
 }
@@ -146,8 +145,8 @@ init_partition(Partition *p, int i)
 void
 paimon_keylock_shmem_init(void)
 {
-	bool		found;
-	char	   *base = ShmemInitStruct("paimon key locks", paimon_keylock_shmem_size(), &found);
+	bool  found;
+	char *base = ShmemInitStruct("paimon key locks", paimon_keylock_shmem_size(), &found);
 
 	table = (Table *) base;
 	entries = (Entry *) (base + MAXALIGN(sizeof(Table)));
@@ -170,13 +169,15 @@ paimon_keylock_shmem_init(void)
 /* ---- entries; the partition's lock is held ---- */
 
 /*
- * Heap's table: KEY SHARE conflicts with FOR UPDATE alone, SHARE also with NO KEY UPDATE, NO KEY UPDATE also with itself, FOR UPDATE with
- * all.  With the modes numbered from 0 in that order, two conflict if they sum up to 3 or more.
+ * Heap's table: KEY SHARE conflicts with FOR UPDATE alone, SHARE also with NO KEY UPDATE, NO KEY UPDATE also with
+ * itself, FOR UPDATE with all.  With the modes numbered from 0 in that order, two conflict if they sum up to 3 or
+ * more.
  */
 static inline bool
 conflicts(LockTupleMode a, LockTupleMode b)
 {
-	StaticAssertStmt(LockTupleKeyShare == 0 && LockTupleShare == 1 && LockTupleNoKeyExclusive == 2 && LockTupleExclusive == 3,
+	StaticAssertStmt(LockTupleKeyShare == 0 && LockTupleShare == 1 && LockTupleNoKeyExclusive == 2 &&
+						 LockTupleExclusive == 3,
 					 "modes must be numbered by strength");
 	return (int) a + (int) b >= 3;
 }
@@ -190,7 +191,7 @@ counter(pg_atomic_uint32 *counters, uint64 storage_id)
 static void
 want(Wanted *w, uint64 storage_id, int bucket, uint64 key_hash, bool all, LockTupleMode mode)
 {
-	uint64		h = (storage_id ^ ((uint64) bucket << 48)) * UINT64CONST(0x9E3779B97F4A7C15);
+	uint64 h = (storage_id ^ ((uint64) bucket << 48)) * UINT64CONST(0x9E3779B97F4A7C15);
 
 	w->storage_id = storage_id;
 	w->bucket = bucket;
@@ -212,15 +213,16 @@ chain_of(const Wanted *w)
 static inline bool
 same_thing(const Entry *e, const Wanted *w)
 {
-	return e->key_hash == w->key_hash && e->storage_id == w->storage_id && e->bucket == w->bucket && (e->all != 0) == w->all;
+	return e->key_hash == w->key_hash && e->storage_id == w->storage_id && e->bucket == w->bucket &&
+		   (e->all != 0) == w->all;
 }
 
 /* Takes the entry at *link out of its chain.  Lock held exclusively. */
 static void
 remove_entry(Partition *p, uint32 *link)
 {
-	uint32		i = *link;
-	Entry	   *e = &entries[i];
+	uint32 i = *link;
+	Entry *e = &entries[i];
 
 	*link = e->next;
 	pg_atomic_fetch_sub_u32(counter(table->counts, e->storage_id), 1);
@@ -236,7 +238,7 @@ sweep_partition(Partition *p)
 {
 	for (uint32 c = 0; c < p->nchains; c++)
 	{
-		uint32	   *link = &chains[p->first_chain + c];
+		uint32 *link = &chains[p->first_chain + c];
 
 		while (*link != NO_ENTRY)
 		{
@@ -252,10 +254,10 @@ sweep_partition(Partition *p)
 static bool
 add_entry(const Wanted *w, TransactionId xid)
 {
-	Partition  *p = w->partition;
-	uint32	   *chain = chain_of(w);
-	Entry	   *e;
-	uint32		i;
+	Partition *p = w->partition;
+	uint32    *chain = chain_of(w);
+	Entry     *e;
+	uint32     i;
 
 	if (p->free == NO_ENTRY)
 		sweep_partition(p);
@@ -279,17 +281,17 @@ add_entry(const Wanted *w, TransactionId xid)
 }
 
 /*
- * A living entry of another transaction on the same thing that conflicts with the mode; Invalid if none.  *own, if given, gets the strongest entry of
- * ours.  With `clean` (lock held exclusively) dead entries met are removed.
+ * A living entry of another transaction on the same thing that conflicts with the mode; Invalid if none.  *own, if
+ * given, gets the strongest entry of ours.  With `clean` (lock held exclusively) dead entries met are removed.
  */
 static TransactionId
 find_conflict(const Wanted *w, bool clean, Entry **own)
 {
-	uint32	   *link = chain_of(w);
+	uint32 *link = chain_of(w);
 
 	while (*link != NO_ENTRY)
 	{
-		Entry	   *e = &entries[*link];
+		Entry *e = &entries[*link];
 
 		if (!same_thing(e, w))
 			link = &e->next;
@@ -320,9 +322,9 @@ find_conflict(const Wanted *w, bool clean, Entry **own)
 static TransactionId
 find_all_conflict(uint64 storage_id, int bucket, LockTupleMode mode, Entry *own_copy, bool *own)
 {
-	Wanted		w;
+	Wanted        w;
 	TransactionId xid;
-	Entry	   *e = NULL;
+	Entry        *e = NULL;
 
 	*own = false;
 	if (pg_atomic_read_u32(counter(table->alls, storage_id)) == 0)
@@ -360,7 +362,7 @@ reserve_mine(void)
 static void
 note_mine(const Wanted *w, TransactionId xid)
 {
-	Mine	   *m = &mine[nmine++];
+	Mine *m = &mine[nmine++];
 
 	m->storage_id = w->storage_id;
 	m->key_hash = w->key_hash;
@@ -380,8 +382,8 @@ my_share(void)
 static void
 remove_mine(const Mine *m)
 {
-	Wanted		w;
-	uint32	   *link;
+	Wanted  w;
+	uint32 *link;
 
 	want(&w, m->storage_id, m->bucket, m->key_hash, m->all, LockTupleKeyShare);
 	LWLockAcquire(&w.partition->lock, LW_EXCLUSIVE);
@@ -400,7 +402,7 @@ remove_mine(const Mine *m)
 static void
 prune_mine(void)
 {
-	int			n = 0;
+	int n = 0;
 
 	for (int i = 0; i < nmine; i++)
 	{
@@ -441,9 +443,9 @@ static EnterResult
 enter_key(const Wanted *w, TransactionId xid, bool escalate, TransactionId *blocker)
 {
 	EnterResult result;
-	Entry	   *own = NULL;
-	Entry		own_all;
-	bool		have_all;
+	Entry      *own = NULL;
+	Entry       own_all;
+	bool        have_all;
 
 	LWLockAcquire(&w->partition->lock, LW_EXCLUSIVE);
 	*blocker = find_conflict(w, true, &own);
@@ -452,7 +454,7 @@ enter_key(const Wanted *w, TransactionId xid, bool escalate, TransactionId *bloc
 	if (TransactionIdIsValid(*blocker))
 		result = BLOCKED;
 	else if (have_all && own_all.mode >= (uint8) w->mode)
-		result = ENTERED;		/* the bucket is ours, and nobody is on this key */
+		result = ENTERED; /* the bucket is ours, and nobody is on this key */
 	else if (escalate && !(own != NULL && own->mode >= (uint8) w->mode))
 		result = FULL;
 	else
@@ -465,9 +467,9 @@ enter_key(const Wanted *w, TransactionId xid, bool escalate, TransactionId *bloc
 static EnterResult
 enter_all(const Wanted *key, TransactionId xid, TransactionId *blocker)
 {
-	Wanted		w;
+	Wanted      w;
 	EnterResult result;
-	Entry	   *own = NULL;
+	Entry      *own = NULL;
 
 	want(&w, key->storage_id, key->bucket, 0, true, key->mode);
 	LWLockAcquire(&w.partition->lock, LW_EXCLUSIVE);
@@ -481,22 +483,21 @@ static void
 report_full(void)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("too many key locks on paimon tables"),
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("too many key locks on paimon tables"),
 			 errdetail("The table of %d key locks is full.", max_key_locks),
 			 errhint("Increase paimon.max_key_locks and restart the server, or change fewer rows in a transaction.")));
 }
 
 /*
- * See shared.h.  Assigns an xid to the current subtransaction.  No LWLock may be held.  Raises CONFIGURATION_LIMIT_EXCEEDED if not even a lock on the bucket
- * finds room.
+ * See shared.h.  Assigns an xid to the current subtransaction.  No LWLock may be held.  Raises
+ * CONFIGURATION_LIMIT_EXCEEDED if not even a lock on the bucket finds room.
  */
 PaimonKeyLockOutcome
 paimon_keylock_try(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleMode mode, TransactionId *blocker)
 {
 	TransactionId xid = GetCurrentTransactionId();
-	EnterResult result;
-	Wanted		w;
+	EnterResult   result;
+	Wanted        w;
 
 	/* Each time the list doubles, at most: it is walked. */
 	if (nmine >= my_share() && nmine == mine_cap)
@@ -521,10 +522,10 @@ paimon_keylock_try(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleM
 PaimonKeyLockOutcome
 paimon_keylock_check(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleMode mode, TransactionId *blocker)
 {
-	uint64		storage_id = paimon_shared_storage_id(shared);
-	Entry		own_all;
-	bool		have_all;
-	Wanted		w;
+	uint64 storage_id = paimon_shared_storage_id(shared);
+	Entry  own_all;
+	bool   have_all;
+	Wanted w;
 
 	*blocker = InvalidTransactionId;
 	if (pg_atomic_read_u32(counter(table->counts, storage_id)) == 0)
@@ -538,7 +539,10 @@ paimon_keylock_check(PaimonShared *shared, int bucket, uint64 key_hash, LockTupl
 	return TransactionIdIsValid(*blocker) ? PAIMON_KEYLOCK_CONFLICT : PAIMON_KEYLOCK_OK;
 }
 
-/* Exact under the append lock; may say false when all entries of the storage are dead, or belong to a storage with the same counter. */
+/*
+ * Exact under the append lock; may say false when all entries of the storage are dead, or belong to a storage with
+ * the same counter.
+ */
 bool
 paimon_keylock_none(PaimonShared *shared)
 {
@@ -552,15 +556,15 @@ void
 paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_hash, bool all, LockTupleMode mode,
 					   TransactionId xid)
 {
-	Wanted		w;
-	bool		found = false;
-	bool		full = false;
+	Wanted w;
+	bool   found = false;
+	bool   full = false;
 
 	want(&w, storage_id, bucket, key_hash, all, mode);
 	LWLockAcquire(&w.partition->lock, LW_EXCLUSIVE);
 	for (uint32 i = *chain_of(&w); i != NO_ENTRY && !found; i = entries[i].next)
 	{
-		Entry	   *e = &entries[i];
+		Entry *e = &entries[i];
 
 		if (!same_thing(e, &w) || e->xid != xid)
 			continue;
@@ -582,15 +586,15 @@ paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_h
 PaimonKeyLock *
 paimon_keylock_mine(PaimonShared *shared, int *n)
 {
-	uint64		storage_id = paimon_shared_storage_id(shared);
+	uint64         storage_id = paimon_shared_storage_id(shared);
 	PaimonKeyLock *list = palloc_extended(Max(nmine, 1) * sizeof(PaimonKeyLock), MCXT_ALLOC_HUGE);
 
 	*n = 0;
 	for (int i = 0; i < nmine; i++)
 	{
-		const Mine *m = &mine[i];
+		const Mine    *m = &mine[i];
 		PaimonKeyLock *lock = &list[*n];
-		Wanted		w;
+		Wanted         w;
 
 		/* Those of a rolled back subtransaction are not held. */
 		if (m->storage_id != storage_id || !TransactionIdIsCurrentTransactionId(m->xid))
@@ -616,7 +620,8 @@ paimon_keylock_mine(PaimonShared *shared, int *n)
 /* ---- ends ---- */
 
 /*
- * After the transaction has left the list of running ones (XACT_EVENT_COMMIT, ABORT), or at PREPARE with `keep`.  Never fails.
+ * After the transaction has left the list of running ones (XACT_EVENT_COMMIT, ABORT), or at PREPARE with `keep`.
+ * Never fails.
  */
 void
 paimon_keylock_end(bool keep)
@@ -647,8 +652,8 @@ paimon_keylock_sweep(void)
 		return;
 	for (int i = 0; i <= PARTITIONS; i++)
 	{
-		Partition  *p = &table->partitions[i];
-		uint32		left = 0;
+		Partition *p = &table->partitions[i];
+		uint32     left = 0;
 
 		CHECK_FOR_INTERRUPTS();
 		LWLockAcquire(&p->lock, LW_EXCLUSIVE);

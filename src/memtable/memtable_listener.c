@@ -3,8 +3,8 @@
  * memtable_listener.c
  *	  Who is woken when a table of a database wants a flush.
  *
- * A small array of (database, latch) under a spinlock.  The latch is one of a PGPROC, so setting it is harmless even if its owner has just
- * gone.
+ * A small array of (database, latch) under a spinlock.  The latch is one of a PGPROC, so setting it is harmless
+ * even if its owner has just gone.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,15 +19,15 @@
 
 typedef struct Listener
 {
-	Oid			dbid;
-	Latch	   *latch;
+	Oid    dbid;
+	Latch *latch;
 } Listener;
 
 typedef struct Listeners
 {
-	slock_t		mutex;
-	int			n;
-	Listener	list[MAX_LISTENERS];
+	slock_t  mutex;
+	int      n;
+	Listener list[MAX_LISTENERS];
 } Listeners;
 
 static Listeners *listeners = NULL;
@@ -42,7 +42,7 @@ paimon_listener_shmem_size(void)
 void
 paimon_listener_shmem_init(void)
 {
-	bool		found;
+	bool found;
 
 	listeners = ShmemInitStruct("paimon flush listeners", sizeof(Listeners), &found);
 	if (found)
@@ -52,13 +52,13 @@ paimon_listener_shmem_init(void)
 }
 
 /*
- * Registers the latch of a database's scheduler, in place of one that is there; NULL unregisters.  With more databases than fit, the newest is not woken and
- * finds requests when it looks by itself.
+ * Registers the latch of a database's scheduler, in place of one that is there; NULL unregisters.  With more
+ * databases than fit, the newest is not woken and finds requests when it looks by itself.
  */
 void
 paimon_shared_set_listener(Oid dbid, Latch *latch)
 {
-	int			i;
+	int i;
 
 	SpinLockAcquire(&listeners->mutex);
 	for (i = 0; i < listeners->n && listeners->list[i].dbid != dbid; i++)
@@ -82,7 +82,7 @@ paimon_shared_set_listener(Oid dbid, Latch *latch)
 void
 paimon_listener_wake(Oid dbid)
 {
-	Latch	   *latch = NULL;
+	Latch *latch = NULL;
 
 	SpinLockAcquire(&listeners->mutex);
 	for (int i = 0; i < listeners->n; i++)

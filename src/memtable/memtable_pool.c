@@ -3,9 +3,9 @@
  * memtable_pool.c
  *	  The pool of 64 kB chunks in shared memory that memtables are made of.
  *
- * A fixed array, aligned to cache lines, and a free list threaded through an array of its own (never through the chunks: whoever
- * releases an arena still reads their links).  One spinlock; taking or giving a chunk is a handful of instructions.  Who gets room when the pool is empty is
- * decided in memtable_drop.c.
+ * A fixed array, aligned to cache lines, and a free list threaded through an array of its own (never through the
+ * chunks: whoever releases an arena still reads their links).  One spinlock; taking or giving a chunk is a handful
+ * of instructions.  Who gets room when the pool is empty is decided in memtable_drop.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,29 +18,26 @@
 
 typedef struct Pool
 {
-	slock_t		mutex;
-	uint32		nchunks;
-	uint32		first_free;		/* PAIMON_NO_CHUNK: none */
-	pg_atomic_uint32 nfree;		/* written under mutex, read by anybody */
-	uint32		next[FLEXIBLE_ARRAY_MEMBER];
+	slock_t          mutex;
+	uint32           nchunks;
+	uint32           first_free; /* PAIMON_NO_CHUNK: none */
+	pg_atomic_uint32 nfree;      /* written under mutex, read by anybody */
+	uint32           next[FLEXIBLE_ARRAY_MEMBER];
 } Pool;
 
-static int	memtable_memory = 256;	/* MB */
-static Pool *pool = NULL;
+static int    memtable_memory = 256; /* MB */
+static Pool  *pool = NULL;
 static uint8 *pool_chunks = NULL;
 
 /* GUC */
 void
 paimon_pool_init(void)
 {
-	DefineCustomIntVariable("paimon.memtable_memory",
-							"Sets the shared memory for memtables of all paimon tables.",
-							"Rows of the delta log that are not yet in files are kept sorted here. When it is full, tables work on, "
-							"but readers must sort the rest of the log for themselves.",
-							&memtable_memory,
-							256, 1, (int) (PAIMON_CHUNK_MAX_COUNT / 16),
-							PGC_POSTMASTER, GUC_UNIT_MB,
-							NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"paimon.memtable_memory", "Sets the shared memory for memtables of all paimon tables.",
+		"Rows of the delta log that are not yet in files are kept sorted here. When it is full, tables work on, "
+		"but readers must sort the rest of the log for themselves.",
+		&memtable_memory, 256, 1, (int) (PAIMON_CHUNK_MAX_COUNT / 16), PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
 }
 
 static uint32
@@ -58,7 +55,7 @@ control_size(void)
 Size
 paimon_pool_shmem_size(void)
 {
-	Size		size = add_size(control_size(), mul_size(configured_chunks(), PAIMON_CHUNK_SIZE));
+	Size size = add_size(control_size(), mul_size(configured_chunks(), PAIMON_CHUNK_SIZE));
 
 	return add_size(size, PG_CACHE_LINE_SIZE);
 }
@@ -67,7 +64,7 @@ paimon_pool_shmem_size(void)
 void
 paimon_pool_shmem_init(void)
 {
-	bool		found;
+	bool found;
 
 	pool = ShmemInitStruct("paimon memtable pool", paimon_pool_shmem_size(), &found);
 	pool_chunks = (uint8 *) CACHELINEALIGN((char *) pool + control_size());
@@ -91,7 +88,7 @@ paimon_pool_base(void)
 bool
 paimon_pool_get(void *arg, uint32 *index)
 {
-	uint32		got;
+	uint32 got;
 
 	SpinLockAcquire(&pool->mutex);
 	got = pool->first_free;

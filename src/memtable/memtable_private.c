@@ -3,12 +3,13 @@
  * memtable_private.c
  *	  Memtables in a backend's own memory, for parts of the log that no shared memtable covers.
  *
- * Needed when the pool is full, when an old snapshot reads log that has been flushed and dropped since, and for left-over batches of prepared
- * transactions.  An index of a range holds all batches there, visible or not, so that all views of the transaction can use
- * it, and it is extended when a later view reaches further.  It lives until the end of the transaction.
+ * Needed when the pool is full, when an old snapshot reads log that has been flushed and dropped since, and for
+ * left-over batches of prepared transactions.  An index of a range holds all batches there, visible or not, so that
+ * all views of the transaction can use it, and it is extended when a later view reaches further.  It lives until
+ * the end of the transaction.
  *
- * Memory: keys with about 60 bytes each, and payloads as long as the index stays below max(work_mem, 64 MB); beyond that payloads are
- * read from the log when they are asked for.
+ * Memory: keys with about 60 bytes each, and payloads as long as the index stays below max(work_mem, 64 MB); beyond
+ * that payloads are read from the log when they are asked for.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,26 +21,26 @@
 
 #include "memtable/memtable_internal.h"
 
-#define MAX_KEPT 8				/* indexes kept without being used by a view */
-#define MIN_BUDGET (64 * 1024)	/* kB, with payloads */
+#define MAX_KEPT 8             /* indexes kept without being used by a view */
+#define MIN_BUDGET (64 * 1024) /* kB, with payloads */
 
 struct PaimonPrivateIndex
 {
-	dlist_node	node;
-	PaimonSharedKey key;
-	int			npositions;		/* > 0: of just these batches */
-	uint64	   *positions;
-	MemoryContext cxt;			/* holds this struct, too */
-	PaimonAllocator allocator;
+	dlist_node       node;
+	PaimonSharedKey  key;
+	int              npositions; /* > 0: of just these batches */
+	uint64          *positions;
+	MemoryContext    cxt; /* holds this struct, too */
+	PaimonAllocator  allocator;
 	PaimonArenaState state;
-	PaimonArena arena;
-	PaimonMemtable *mt;
-	int			pins;
-	bool		usable;			/* to views to come: complete as far as it says */
+	PaimonArena      arena;
+	PaimonMemtable  *mt;
+	int              pins;
+	bool             usable; /* to views to come: complete as far as it says */
 };
 
 static dlist_head indexes = DLIST_STATIC_INIT(indexes); /* last used first */
-static int	nindexes = 0;
+static int        nindexes = 0;
 
 static void *
 private_alloc(void *arg, size_t size)
@@ -74,7 +75,7 @@ limit_kept(void)
 static PaimonPrivateIndex *
 make_index(PaimonShared *shared, uint64 from, const uint64 *positions, int n)
 {
-	MemoryContext cxt;
+	MemoryContext       cxt;
 	PaimonPrivateIndex *p;
 
 	limit_kept();
@@ -108,13 +109,13 @@ over_budget(const PaimonPrivateIndex *p)
 static uint64
 add_batch(PaimonPrivateIndex *p, Relation rel, uint64 position, MemoryContext scratch)
 {
-	MemoryContext old = MemoryContextSwitchTo(scratch);
-	uint32		inline_max = over_budget(p) ? 0 : PAIMON_INLINE_MAX;
+	MemoryContext      old = MemoryContextSwitchTo(scratch);
+	uint32             inline_max = over_budget(p) ? 0 : PAIMON_INLINE_MAX;
 	PaimonMemtableCost cost;
-	PaimonBatchHeader header;
-	uint8	   *body;
-	uint64		end;
-	bool		broken;
+	PaimonBatchHeader  header;
+	uint8             *body;
+	uint64             end;
+	bool               broken;
 
 	MemoryContextReset(scratch);
 	end = paimon_batch_load(rel, p->key.storage_id, position, &header, &body);
@@ -123,10 +124,9 @@ add_batch(PaimonPrivateIndex *p, Relation rel, uint64 position, MemoryContext sc
 	{
 		/* More than 32 GB of keys; or broken, which does not happen.  No later view may find it. */
 		p->usable = false;
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory for the unflushed rows of table \"%s\"", RelationGetRelationName(rel)),
-				 errhint("Flush the table, or increase paimon.memtable_memory.")));
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY),
+						errmsg("out of memory for the unflushed rows of table \"%s\"", RelationGetRelationName(rel)),
+						errhint("Flush the table, or increase paimon.memtable_memory.")));
 	}
 	MemoryContextSwitchTo(old);
 	return end;
@@ -139,18 +139,18 @@ make_scratch(void)
 }
 
 /*
- * Finds or makes an index and extends it up to `to`.  Errors leave it as far as it got.  The relation must be the entry's; a
- * snapshot or xmin of the transaction must protect the log from `from` on.
+ * Finds or makes an index and extends it up to `to`.  Errors leave it as far as it got.  The relation must be the
+ * entry's; a snapshot or xmin of the transaction must protect the log from `from` on.
  */
 PaimonPrivateIndex *
 paimon_private_range(PaimonShared *shared, Relation rel, uint64 from, uint64 to)
 {
 	PaimonPrivateIndex *p = NULL;
-	dlist_iter	it;
-	MemoryContext scratch;
-	uint64		position;
+	dlist_iter          it;
+	MemoryContext       scratch;
+	uint64              position;
 
-	dlist_foreach(it, &indexes)
+	dlist_foreach (it, &indexes)
 	{
 		PaimonPrivateIndex *c = dlist_container(PaimonPrivateIndex, node, it.cur);
 
@@ -186,10 +186,10 @@ PaimonPrivateIndex *
 paimon_private_batches(PaimonShared *shared, Relation rel, const uint64 *positions, int n)
 {
 	PaimonPrivateIndex *p;
-	dlist_iter	it;
-	MemoryContext scratch;
+	dlist_iter          it;
+	MemoryContext       scratch;
 
-	dlist_foreach(it, &indexes)
+	dlist_foreach (it, &indexes)
 	{
 		p = dlist_container(PaimonPrivateIndex, node, it.cur);
 		if (p->usable && p->npositions == n && memcmp(&p->key, &shared->key, sizeof(p->key)) == 0 &&
@@ -244,7 +244,7 @@ paimon_private_forget_all(void)
 {
 	dlist_mutable_iter it;
 
-	dlist_foreach_modify(it, &indexes)
+	dlist_foreach_modify (it, &indexes)
 	{
 		delete_index(dlist_container(PaimonPrivateIndex, node, it.cur));
 	}

@@ -3,8 +3,9 @@
  * memtable_shared.c
  *	  Entries of storages in shared memory: finding, pinning, forgetting them; tail, head, bulk slot.
  *
- * A fixed array of entries and a hash from (locator, storage id) to its index, both under the mapping lock.  An entry with pins stays;
- * one without may be thrown out for another table, since all it knows can be found again.  Lock order, and why all this is right: README.md.
+ * A fixed array of entries and a hash from (locator, storage id) to its index, both under the mapping lock.  An
+ * entry with pins stays; one without may be thrown out for another table, since all it knows can be found again.
+ * Lock order, and why all this is right: README.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,46 +35,43 @@
 typedef struct SharedHashEntry
 {
 	PaimonSharedKey key;
-	int			index;
+	int             index;
 } SharedHashEntry;
 
 typedef struct SharedControl
 {
-	LWLock		mapping_lock;
-	int			tranche_mapping;
-	int			tranche_append;
-	int			tranche_index;
+	LWLock           mapping_lock;
+	int              tranche_mapping;
+	int              tranche_append;
+	int              tranche_index;
 	pg_atomic_uint64 tick;
-	PaimonShared entries[FLEXIBLE_ARRAY_MEMBER];
+	PaimonShared     entries[FLEXIBLE_ARRAY_MEMBER];
 } SharedControl;
 
 /* Pins of this backend. */
 typedef struct MyPin
 {
 	PaimonShared *shared;
-	int			count;
+	int           count;
 } MyPin;
 
-int			paimon_max_tables = 256;
+int paimon_max_tables = 256;
 
 static SharedControl *control = NULL;
-static HTAB *mapping = NULL;
+static HTAB          *mapping = NULL;
 
 static MyPin *my_pins = NULL;
-static int	my_npins = 0;
-static int	my_pins_cap = 0;
+static int    my_npins = 0;
+static int    my_pins_cap = 0;
 
 void
 paimon_shared_init(void)
 {
-	DefineCustomIntVariable("paimon.max_tables",
-							"Sets the number of paimon tables that can be in use at the same time.",
-							"Each takes about 2 kB of shared memory. A table is in use from a session's first access to it until the session ends or drops it from its cache; "
-							"partitions count one by one.",
-							&paimon_max_tables,
-							256, 16, 65536,
-							PGC_POSTMASTER, 0,
-							NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"paimon.max_tables", "Sets the number of paimon tables that can be in use at the same time.",
+		"Each takes about 2 kB of shared memory. A table is in use from a session's first access to it until the session ends or drops it from its cache; "
+		"partitions count one by one.",
+		&paimon_max_tables, 256, 16, 65536, PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	paimon_pool_init();
 	paimon_keylock_init();
 	paimon_memview_init();
@@ -88,7 +86,7 @@ control_size(void)
 Size
 paimon_shared_shmem_size(void)
 {
-	Size		size = control_size();
+	Size size = control_size();
 
 	size = add_size(size, hash_estimate_size(paimon_max_tables, sizeof(SharedHashEntry)));
 	size = add_size(size, paimon_listener_shmem_size());
@@ -126,8 +124,8 @@ init_entries(void)
 void
 paimon_shared_shmem_init(void)
 {
-	HASHCTL		info;
-	bool		found;
+	HASHCTL info;
+	bool    found;
 
 	control = ShmemInitStruct("paimon tables", control_size(), &found);
 	if (!found)
@@ -139,7 +137,8 @@ paimon_shared_shmem_init(void)
 	memset(&info, 0, sizeof(info));
 	info.keysize = sizeof(PaimonSharedKey);
 	info.entrysize = sizeof(SharedHashEntry);
-	mapping = ShmemInitHash("paimon table mapping", paimon_max_tables, paimon_max_tables, &info, HASH_ELEM | HASH_BLOBS);
+	mapping =
+		ShmemInitHash("paimon table mapping", paimon_max_tables, paimon_max_tables, &info, HASH_ELEM | HASH_BLOBS);
 	paimon_listener_shmem_init();
 	paimon_pool_shmem_init();
 	paimon_keylock_shmem_init();
@@ -174,7 +173,7 @@ free_slot(PaimonShared *shared)
 static void
 unpin_times(PaimonShared *shared, uint32 times)
 {
-	uint32		left = pg_atomic_sub_fetch_u32(&shared->pins, times);
+	uint32 left = pg_atomic_sub_fetch_u32(&shared->pins, times);
 
 	if (left > 0 || !shared->forgotten)
 		return;
@@ -192,7 +191,7 @@ drop_my_pins(int code, Datum arg)
 {
 	while (my_npins > 0)
 	{
-		MyPin		pin = my_pins[--my_npins];
+		MyPin pin = my_pins[--my_npins];
 
 		unpin_times(pin.shared, pin.count);
 	}
@@ -251,17 +250,20 @@ paimon_shared_unpin(PaimonShared *shared)
 
 /* ---- finding and making entries ---- */
 
-/* A free slot, or one thrown out: unpinned, least recently used, rather without unflushed log.  Mapping lock held exclusively. */
+/*
+ * A free slot, or one thrown out: unpinned, least recently used, rather without unflushed log.  Mapping lock held
+ * exclusively.
+ */
 static PaimonShared *
 take_slot(void)
 {
 	PaimonShared *best = NULL;
-	bool		best_clean = false;
+	bool          best_clean = false;
 
 	for (int i = 0; i < paimon_max_tables; i++)
 	{
 		PaimonShared *s = &control->entries[i];
-		bool		clean;
+		bool          clean;
 
 		if (!s->in_use)
 			return s;
@@ -316,8 +318,8 @@ static PaimonShared *
 find_entry(Relation rel, const PaimonSharedKey *key, int nbuckets)
 {
 	SharedHashEntry *e;
-	PaimonShared *shared = NULL;
-	bool		found;
+	PaimonShared    *shared = NULL;
+	bool             found;
 
 	reserve_my_pin();
 	LWLockAcquire(&control->mapping_lock, LW_SHARED);
@@ -355,11 +357,10 @@ find_entry(Relation rel, const PaimonSharedKey *key, int nbuckets)
 	LWLockRelease(&control->mapping_lock);
 
 	if (shared == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("too many paimon tables in use, cannot open table \"%s\"", RelationGetRelationName(rel)),
-				 errdetail("%d tables are in use by sessions.", paimon_max_tables),
-				 errhint("Increase paimon.max_tables and restart the server, or end idle sessions.")));
+		ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+						errmsg("too many paimon tables in use, cannot open table \"%s\"", RelationGetRelationName(rel)),
+						errdetail("%d tables are in use by sessions.", paimon_max_tables),
+						errhint("Increase paimon.max_tables and restart the server, or end idle sessions.")));
 	return shared;
 }
 
@@ -418,11 +419,11 @@ paimon_shared_forget(Oid dbid, uint64 storage_id)
 static void
 enter_batch_locks(Relation rel, uint64 storage_id, uint64 position, const PaimonBatchHeader *header)
 {
-	TransactionId xid = XidFromFullTransactionId(FullTransactionIdFromU64(header->xid));
+	TransactionId     xid = XidFromFullTransactionId(FullTransactionIdFromU64(header->xid));
 	PaimonBatchHeader full;
 	PaimonBatchReader reader;
 	PaimonBatchRecord rec;
-	uint8	   *body;
+	uint8            *body;
 
 	if (!(header->flags & (PAIMON_BATCH_PREPARED | PAIMON_BATCH_LOCKS)) ||
 		(header->flags & (PAIMON_BATCH_COMMITTED | PAIMON_BATCH_ABORTED)))
@@ -450,7 +451,7 @@ static void
 enter_prepared_locks(Relation rel, uint64 storage_id, const PaimonLogRow *log, uint64 tail)
 {
 	PaimonBatchHeader header;
-	uint64		position = log->head;
+	uint64            position = log->head;
 
 	if (max_prepared_xacts == 0)
 		return;
@@ -461,7 +462,7 @@ enter_prepared_locks(Relation rel, uint64 storage_id, const PaimonLogRow *log, u
 	}
 	while (position < tail)
 	{
-		uint64		end = paimon_batch_peek(rel, storage_id, position, tail, &header);
+		uint64 end = paimon_batch_peek(rel, storage_id, position, tail, &header);
 
 		CHECK_FOR_INTERRUPTS();
 		enter_batch_locks(rel, storage_id, position, &header);
@@ -470,17 +471,18 @@ enter_prepared_locks(Relation rel, uint64 storage_id, const PaimonLogRow *log, u
 }
 
 /*
- * Several may be here at once for the same storage: entering locks is idempotent, nobody appends before the state says PRIMARY, so that all
- * find the same tail; the first takes the state on.  No lock is held while the log is walked and the manifest read.
+ * Several may be here at once for the same storage: entering locks is idempotent, nobody appends before the state
+ * says PRIMARY, so that all find the same tail; the first takes the state on.  No lock is held while the log is
+ * walked and the manifest read.
  */
 void
 paimon_shared_ready(PaimonShared *shared, Relation rel)
 {
-	bool		recovery = RecoveryInProgress();
-	uint32		want = recovery ? PAIMON_STATE_STANDBY : PAIMON_STATE_PRIMARY;
+	bool          recovery = RecoveryInProgress();
+	uint32        want = recovery ? PAIMON_STATE_STANDBY : PAIMON_STATE_PRIMARY;
 	PaimonLogTail tail = {0, PG_UINT32_MAX};
-	PaimonLogRow log;
-	Snapshot	snapshot;
+	PaimonLogRow  log;
+	Snapshot      snapshot;
 
 	if (pg_atomic_read_u32(&shared->state) >= want)
 	{
@@ -513,7 +515,7 @@ paimon_shared_ready(PaimonShared *shared, Relation rel)
 
 /* ---- append lock and tail ---- */
 
-static bool wake_pending = false;	/* a flush was requested under the append lock: wake the scheduler after it */
+static bool wake_pending = false; /* a flush was requested under the append lock: wake the scheduler after it */
 
 void
 paimon_append_lock(PaimonShared *shared)
@@ -541,7 +543,7 @@ note_buckets(PaimonShared *shared, const PaimonBatchHeader *header, const Paimon
 		return;
 	for (uint32 i = 0; i < header->nbuckets; i++)
 	{
-		uint32		bit = paimon_get_u32(pieces[0].data + i * PAIMON_DIRECTORY_ENTRY) % PAIMON_TOUCHED_BITS;
+		uint32 bit = paimon_get_u32(pieces[0].data + i * PAIMON_DIRECTORY_ENTRY) % PAIMON_TOUCHED_BITS;
 
 		if (shared->touched[bit / 8] & (1 << (bit % 8)))
 			continue;
@@ -554,20 +556,20 @@ note_buckets(PaimonShared *shared, const PaimonBatchHeader *header, const Paimon
 static uint64
 flush_threshold(const PaimonShared *shared)
 {
-	uint64		bytes = shared->write_buffer_size * (uint64) Max(shared->ntouched, 1);
+	uint64 bytes = shared->write_buffer_size * (uint64) Max(shared->ntouched, 1);
 
 	return Max(Min(bytes, shared->spill_size), 1);
 }
 
 /*
- * The caller holds the append lock.  Raises what paimon_log_append raises (no space, I/O); then nothing was appended.  Needs no memory of the
- * pool: indexing comes later and may fail (H15).
+ * The caller holds the append lock.  Raises what paimon_log_append raises (no space, I/O); then nothing was
+ * appended.  Needs no memory of the pool: indexing comes later and may fail (H15).
  */
 uint64
 paimon_shared_append(PaimonShared *shared, Relation rel, FullTransactionId xid, PaimonBatchHeader *header,
 					 const PaimonBytes *pieces, int npieces, XLogRecPtr *lsn)
 {
-	uint64		position;
+	uint64 position;
 
 	Assert(LWLockHeldByMeInMode(&shared->append_lock, LW_EXCLUSIVE));
 	if (pg_atomic_read_u32(&shared->state) != PAIMON_STATE_PRIMARY)
@@ -613,11 +615,14 @@ walk_tail(PaimonShared *shared, Relation rel)
 	return tail.position;
 }
 
-/* Waits for appenders in progress: an entry made in the key-lock table before is seen by all whose batch lies at or behind the result. */
+/*
+ * Waits for appenders in progress: an entry made in the key-lock table before is seen by all whose batch lies at or
+ * behind the result.
+ */
 uint64
 paimon_shared_tail(PaimonShared *shared, Relation rel)
 {
-	uint64		position;
+	uint64 position;
 
 	if (RecoveryInProgress())
 		return walk_tail(shared, rel);
@@ -631,7 +636,7 @@ paimon_shared_tail(PaimonShared *shared, Relation rel)
 uint64
 paimon_shared_read_tail(PaimonShared *shared, Relation rel)
 {
-	uint64		position;
+	uint64 position;
 
 	if (RecoveryInProgress())
 		return walk_tail(shared, rel);
@@ -644,8 +649,8 @@ paimon_shared_read_tail(PaimonShared *shared, Relation rel)
 uint64
 paimon_shared_unflushed(PaimonShared *shared)
 {
-	uint64		head = pg_atomic_read_u64(&shared->head);
-	uint64		tail = pg_atomic_read_u64(&shared->tail_position);
+	uint64 head = pg_atomic_read_u64(&shared->head);
+	uint64 tail = pg_atomic_read_u64(&shared->tail_position);
 
 	return tail > head ? tail - head : 0;
 }
@@ -656,7 +661,7 @@ paimon_shared_unflushed(PaimonShared *shared)
 static void
 raise_to(pg_atomic_uint64 *number, uint64 value)
 {
-	uint64		old = pg_atomic_read_u64(number);
+	uint64 old = pg_atomic_read_u64(number);
 
 	while (old < value && !pg_atomic_compare_exchange_u64(number, &old, value))
 		;
@@ -669,7 +674,10 @@ paimon_shared_advance_head(PaimonShared *shared, uint64 head)
 	raise_to(&shared->head, head);
 }
 
-/* Before the publisher commits.  One that fails leaves its version announced: readers then know less, never too much. */
+/*
+ * Before the publisher commits.  One that fails leaves its version announced: readers then know less, never too
+ * much.
+ */
 void
 paimon_shared_announce(PaimonShared *shared, uint64 version)
 {
@@ -679,20 +687,20 @@ paimon_shared_announce(PaimonShared *shared, uint64 version)
 uint64
 paimon_shared_announced(PaimonShared *shared)
 {
-	uint64		version = pg_atomic_read_u64(&shared->announced);
+	uint64 version = pg_atomic_read_u64(&shared->announced);
 
 	pg_read_barrier();
 	return version;
 }
 
 /*
- * After the commit of whoever published a new head; before log below it may be freed.  Takes the append lock for a moment, so do not
- * hold it.
+ * After the commit of whoever published a new head; before log below it may be freed.  Takes the append lock for a
+ * moment, so do not hold it.
  */
 void
 paimon_shared_set_head(PaimonShared *shared, uint64 head)
 {
-	uint32		keep = paimon_pool_chunks() / 4;
+	uint32 keep = paimon_pool_chunks() / 4;
 
 	paimon_shared_advance_head(shared, head);
 	LWLockAcquire(&shared->append_lock, LW_EXCLUSIVE);
@@ -720,13 +728,13 @@ paimon_shared_configure(PaimonShared *shared, uint64 write_buffer_size, uint64 s
 /* ---- bulk slot ---- */
 
 /*
- * Under the publish lock (so the slot is free, or its holder is over and about to clear it: the caller waits with paimon_bulk_wait before it takes the append
- * lock) and the append lock.
+ * Under the publish lock (so the slot is free, or its holder is over and about to clear it: the caller waits with
+ * paimon_bulk_wait before it takes the append lock) and the append lock.
  */
 uint64
 paimon_bulk_enter(PaimonShared *shared, TransactionId xid)
 {
-	uint64		number;
+	uint64 number;
 
 	Assert(LWLockHeldByMeInMode(&shared->append_lock, LW_EXCLUSIVE));
 	if (pg_atomic_read_u32(&shared->state) != PAIMON_STATE_PRIMARY)
@@ -752,7 +760,7 @@ bool
 paimon_bulk_pending(PaimonShared *shared, TransactionId *xid, uint64 *number)
 {
 	TransactionId holder;
-	uint64		n;
+	uint64        n;
 
 	SpinLockAcquire(&shared->mutex);
 	holder = shared->bulk_xid;
@@ -807,9 +815,9 @@ paimon_shared_set_blocked(PaimonShared *shared, bool blocked)
 bool
 paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info)
 {
-	bool		in_use;
-	int64		after_ms;
-	uint64		threshold;
+	bool   in_use;
+	int64  after_ms;
+	uint64 threshold;
 
 	memset(info, 0, sizeof(*info));
 	SpinLockAcquire(&shared->mutex);

@@ -3,12 +3,13 @@
  * memtable_view.c
  *	  Views: the part of a log that is not yet in files, as one snapshot sees it.
  *
- * Opening: the caller took its snapshot and read the log's manifest row with it; here the tail is read after that (H2), the memtables
- * catch up, those that overlap [head, tail) are pinned, and what none of them covers is indexed privately.  A view dereferences only
- * positions >= its own head, and left-over batches that its own manifest row lists.
+ * Opening: the caller took its snapshot and read the log's manifest row with it; here the tail is read after that
+ * (H2), the memtables catch up, those that overlap [head, tail) are pinned, and what none of them covers is indexed
+ * privately.  A view dereferences only positions >= its own head, and left-over batches that its own manifest row
+ * lists.
  *
- * Pins are noted in TopMemoryContext and released by a resource owner callback: at an abort a view's own memory may be gone
- * before that.
+ * Pins are noted in TopMemoryContext and released by a resource owner callback: at an abort a view's own memory may
+ * be gone before that.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,8 +23,8 @@
 #include "memtable/memtable_internal.h"
 #include "stop.h"
 
-static dlist_head all_pins = DLIST_STATIC_INIT(all_pins);
-static PaimonViewPins *spare_pins = NULL;	/* one kept for the next view */
+static dlist_head      all_pins = DLIST_STATIC_INIT(all_pins);
+static PaimonViewPins *spare_pins = NULL; /* one kept for the next view */
 
 /* ---- pins ---- */
 
@@ -66,7 +67,7 @@ release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, voi
 
 	if (phase != RESOURCE_RELEASE_AFTER_LOCKS)
 		return;
-	dlist_foreach_modify(it, &all_pins)
+	dlist_foreach_modify (it, &all_pins)
 	{
 		PaimonViewPins *pins = dlist_container(PaimonViewPins, node, it.cur);
 
@@ -127,8 +128,8 @@ peek_batch(PaimonMemView *view, uint64 position, PaimonBatchInfo *b)
 static void
 add_leftover(PaimonMemView *view, const PaimonLogRow *log)
 {
-	uint64	   *positions;
-	int			n = 0;
+	uint64 *positions;
+	int     n = 0;
 
 	if (log->nleftover == 0)
 		return;
@@ -151,14 +152,14 @@ static void
 add_range(PaimonMemView *view, uint64 from, uint64 to)
 {
 	PaimonViewPins *pins = view->pins;
-	uint64		position = from;
+	uint64          position = from;
 
 	pins->nmemtables = paimon_memtable_pin_range(view->shared, from, to, pins->memtables);
 	PAIMON_STOP_POINT("view_pinned");
 	for (int i = 0; i < pins->nmemtables; i++)
 	{
 		PaimonMemtable *mt = pins->memtables[i];
-		uint64		end = Min(paimon_memtable_end(mt), to);
+		uint64          end = Min(paimon_memtable_end(mt), to);
 
 		if (end <= position)
 			continue;
@@ -222,7 +223,8 @@ paimon_memview_open(PaimonShared *shared, Relation rel, Snapshot snapshot, const
 {
 	if (snapshot == NULL || !IsMVCCSnapshot(snapshot))
 		elog(ERROR, "a view of the delta log of \"%s\" needs an MVCC snapshot", RelationGetRelationName(rel));
-	return open_view(shared, rel, PAIMON_VIEW_SNAPSHOT, snapshot, log, paimon_shared_read_tail(shared, rel), limit, NULL);
+	return open_view(shared, rel, PAIMON_VIEW_SNAPSHOT, snapshot, log, paimon_shared_read_tail(shared, rel), limit,
+					 NULL);
 }
 
 PaimonMemView *
@@ -252,8 +254,8 @@ paimon_memview_close(PaimonMemView *view)
 static int
 compare_u64(const void *a, const void *b)
 {
-	uint64		x = *(const uint64 *) a;
-	uint64		y = *(const uint64 *) b;
+	uint64 x = *(const uint64 *) a;
+	uint64 y = *(const uint64 *) b;
 
 	return x < y ? -1 : (x > y ? 1 : 0);
 }

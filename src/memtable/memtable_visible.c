@@ -3,9 +3,9 @@
  * memtable_visible.c
  *	  Fate of a batch: running, committed, aborted; and who sees it.
  *
- * The order of questions is heap's: snapshot or list of running transactions first, clog after, so that a transaction is never taken for
- * aborted while it commits.  What clog says once is kept in the batch's hint: it lives in memory only, so asynchronous commits need no
- * care here.
+ * The order of questions is heap's: snapshot or list of running transactions first, clog after, so that a
+ * transaction is never taken for aborted while it commits.  What clog says once is kept in the batch's hint: it
+ * lives in memory only, so asynchronous commits need no care here.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,7 @@ set_hint(PaimonBatchInfo *b, uint32 hint)
 static bool
 ask_clog(PaimonBatchInfo *b)
 {
-	bool		committed = TransactionIdDidCommit(b->xid);
+	bool committed = TransactionIdDidCommit(b->xid);
 
 	set_hint(b, committed ? PAIMON_HINT_COMMITTED : PAIMON_HINT_ABORTED);
 	return committed;
@@ -51,7 +51,7 @@ paimon_batch_running(PaimonBatchInfo *b)
 bool
 paimon_batch_committed(PaimonBatchInfo *b)
 {
-	uint32		hint = get_hint(b);
+	uint32 hint = get_hint(b);
 
 	if (hint != PAIMON_HINT_UNKNOWN)
 		return hint == PAIMON_HINT_COMMITTED;
@@ -63,12 +63,12 @@ paimon_batch_committed(PaimonBatchInfo *b)
 bool
 paimon_batch_visible(PaimonBatchInfo *b, Snapshot snapshot)
 {
-	uint32		hint = get_hint(b);
+	uint32 hint = get_hint(b);
 
 	if (hint == PAIMON_HINT_ABORTED)
 		return false;
 	if (!TransactionIdIsValid(b->xid))
-		return true;			/* frozen; aborted ones ended above */
+		return true; /* frozen; aborted ones ended above */
 	if (!TransactionIdPrecedes(b->xid, snapshot->xmin))
 	{
 		/* Our own xid is never below xmin. */
