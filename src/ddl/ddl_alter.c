@@ -332,6 +332,25 @@ with_commands(AlterTableStmt *stmt, List *cmds)
 	return copyObject(copy);
 }
 
+static bool
+same_items(List *a, List *b)
+{
+	ListCell   *la,
+			   *lb;
+
+	if (list_length(a) != list_length(b))
+		return false;
+	forboth(la, a, lb, b)
+	{
+		PaimonOptionItem *ia = lfirst(la);
+		PaimonOptionItem *ib = lfirst(lb);
+
+		if (strcmp(ia->name, ib->name) != 0 || strcmp(ia->value, ib->value) != 0)
+			return false;
+	}
+	return true;
+}
+
 /*
  * A key that goes takes the storage's order with it, before another comes in the same
  * command: core, too, drops before it adds.
@@ -376,7 +395,7 @@ run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 		CommandCounterIncrement();
 		before = NIL;
 	}
-	if (before != NIL || plan->items != NIL)
+	if (!same_items(before, plan->items))
 		paimon_ddl_write_items(plan->relid, plan->items);
 	if (plan->am_changes)
 		prepare_am_change(frame, plan, stmt);
@@ -461,7 +480,7 @@ copies_key_down(AlterTableStmt *stmt, Oid relid)
 				OidIsValid(paimon_ddl_primary_key(relid)))
 				return true;
 		}
-		if (adds_key(cmd) && paimon_ddl_has_partitioned_child(relid))
+		if ((adds_key(cmd) || cmd->subtype == AT_AlterColumnType) && paimon_ddl_has_partitioned_child(relid))
 			return true;
 	}
 	return false;
@@ -545,6 +564,8 @@ concerns_us(AlterTableStmt *stmt)
 		!OidIsValid(paimon_table_am_oid()))
 		return false;
 	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	if (has_command(stmt, AT_DetachPartition) || has_command(stmt, AT_DetachPartitionFinalize))
+		return false;			/* may commit in between, and changes nothing of ours */
 	return OidIsValid(relid) &&
 		(paimon_is_table(relid) || get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
 		 has_command(stmt, AT_SetAccessMethod));

@@ -128,15 +128,13 @@ class_method(Oid opclass)
 }
 
 static void
-replace_class(Oid indexid, Oid old, Oid new)
+depend_on_class(Oid indexid, Oid opclass)
 {
 	ObjectAddress self;
 	ObjectAddress class;
 
-	(void) deleteDependencyRecordsForSpecific(RelationRelationId, indexid, DEPENDENCY_NORMAL,
-											  OperatorClassRelationId, old);
 	ObjectAddressSet(self, RelationRelationId, indexid);
-	ObjectAddressSet(class, OperatorClassRelationId, new);
+	ObjectAddressSet(class, OperatorClassRelationId, opclass);
 	recordDependencyOn(&self, &class, DEPENDENCY_NORMAL);
 }
 
@@ -153,7 +151,7 @@ set_btree_classes(Oid indexid)
 	Form_pg_index index;
 	oidvector  *classes;
 	bool		isnull;
-	bool		changed = false;
+	List	   *replaced = NIL;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for index %u", indexid);
@@ -167,11 +165,15 @@ set_btree_classes(Oid indexid)
 		if (class_method(classes->values[i]) == BTREE_AM_OID)
 			continue;
 		want = btree_class(index->indrelid, index->indkey.values[i]);
-		replace_class(indexid, classes->values[i], want);
+		/* All columns of a clone have one class, whose dependency is there once or more, but goes at once. */
+		if (!list_member_oid(replaced, classes->values[i]))
+			(void) deleteDependencyRecordsForSpecific(RelationRelationId, indexid, DEPENDENCY_NORMAL,
+													  OperatorClassRelationId, classes->values[i]);
+		replaced = list_append_unique_oid(replaced, classes->values[i]);
+		depend_on_class(indexid, want);
 		classes->values[i] = want;
-		changed = true;
 	}
-	if (changed)
+	if (replaced != NIL)
 		CatalogTupleUpdate(pg_index, &tuple->t_self, tuple);
 	heap_freetuple(tuple);
 	table_close(pg_index, RowExclusiveLock);

@@ -147,7 +147,7 @@ paimon_option_nearest(const char *name)
 {
 	char	   *plain = plain_name(name);
 	int			len = (int) strlen(plain);
-	int			best = Max(2, len / 3) + 1;
+	int			best = Max(1, len / 3) + 1;
 	const char *nearest = NULL;
 
 	for (int pass = 0; pass < 2; pass++)
