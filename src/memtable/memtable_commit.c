@@ -546,6 +546,7 @@ xact_callback(XactEvent event, void *arg)
 			break;
 		case XACT_EVENT_PRE_PREPARE:
 			precommit(true);
+			paimon_keylock_prepare();
 			break;
 		case XACT_EVENT_COMMIT:
 			finish(true, false);

@@ -175,7 +175,6 @@ extern uint32 paimon_pool_chunks(void);
 
 extern Size paimon_listener_shmem_size(void);
 extern void paimon_listener_shmem_init(void);
-extern void paimon_listener_wake(Oid dbid);
 
 /* ---- entries (memtable_shared.c) ---- */
 
@@ -273,6 +272,8 @@ extern void paimon_keylock_shmem_init(void);
 /* Enters a prepared transaction's lock again, unless it is there. */
 extern void paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_hash, bool all,
 								   LockTupleMode mode, TransactionId xid);
+
+extern int paimon_keylock_storages(uint64 **storage_ids, Oid **relids);
 
 /* ---- private indexes (memtable_private.c) ---- */
 

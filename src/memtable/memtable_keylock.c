@@ -67,6 +67,7 @@ typedef struct Table
 /* What this backend's transaction has entered. */
 typedef struct Mine
 {
+	Oid           relid; /* hint: of the storage */
 	uint64        storage_id;
 	uint64        key_hash;
 	TransactionId xid;
@@ -77,6 +78,7 @@ typedef struct Mine
 /* What is looked for. */
 typedef struct Wanted
 {
+	Oid           relid; /* for our list, if it is to be entered */
 	uint64        storage_id;
 	uint64        key_hash;
 	int           bucket;
@@ -193,6 +195,7 @@ want(Wanted *w, uint64 storage_id, int bucket, uint64 key_hash, bool all, LockTu
 {
 	uint64 h = (storage_id ^ ((uint64) bucket << 48)) * UINT64CONST(0x9E3779B97F4A7C15);
 
+	w->relid = InvalidOid;
 	w->storage_id = storage_id;
 	w->bucket = bucket;
 	w->key_hash = all ? 0 : key_hash;
@@ -364,6 +367,7 @@ note_mine(const Wanted *w, TransactionId xid)
 {
 	Mine *m = &mine[nmine++];
 
+	m->relid = w->relid;
 	m->storage_id = w->storage_id;
 	m->key_hash = w->key_hash;
 	m->xid = xid;
@@ -472,6 +476,7 @@ enter_all(const Wanted *key, TransactionId xid, TransactionId *blocker)
 	Entry      *own = NULL;
 
 	want(&w, key->storage_id, key->bucket, 0, true, key->mode);
+	w.relid = key->relid;
 	LWLockAcquire(&w.partition->lock, LW_EXCLUSIVE);
 	*blocker = find_conflict(&w, true, &own);
 	result = TransactionIdIsValid(*blocker) ? BLOCKED : enter(&w, xid, own);
@@ -504,6 +509,7 @@ paimon_keylock_try(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleM
 		prune_mine();
 	reserve_mine();
 	want(&w, paimon_shared_storage_id(shared), bucket, key_hash, false, mode);
+	w.relid = shared->relid;
 	result = enter_key(&w, xid, nmine >= my_share(), blocker);
 	if (result == FULL)
 	{
@@ -615,6 +621,38 @@ paimon_keylock_mine(PaimonShared *shared, int *n)
 		LWLockRelease(&w.partition->lock);
 	}
 	return list;
+}
+
+/*
+ * Storages on which the transaction holds locks, each once, with the relation that had it: palloc'd arrays.
+ */
+int
+paimon_keylock_storages(uint64 **storage_ids, Oid **relids)
+{
+	int n = 0;
+	int cap = 8;
+
+	*storage_ids = palloc(cap * sizeof(uint64));
+	*relids = palloc(cap * sizeof(Oid));
+	for (int i = 0; i < nmine; i++)
+	{
+		int j = n;
+
+		/* Locks of a table come in runs: the last one found is the likeliest. */
+		while (j > 0 && (*storage_ids)[j - 1] != mine[i].storage_id)
+			j--;
+		if (j > 0 || !TransactionIdIsCurrentTransactionId(mine[i].xid))
+			continue;
+		if (n == cap)
+		{
+			cap *= 2;
+			*storage_ids = repalloc(*storage_ids, cap * sizeof(uint64));
+			*relids = repalloc(*relids, cap * sizeof(Oid));
+		}
+		(*storage_ids)[n] = mine[i].storage_id;
+		(*relids)[n++] = mine[i].relid;
+	}
+	return n;
 }
 
 /* ---- ends ---- */

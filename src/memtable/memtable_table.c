@@ -189,7 +189,12 @@ paimon_table_get(Relation rel, bool for_write)
 	entry = hash_search(tables, &locator, HASH_FIND, NULL);
 	if (entry != NULL && entry->table != NULL && entry->table->valid &&
 		entry->table->relid == RelationGetRelid(rel) && (entry->table->storage_id != 0 || !for_write))
+	{
+		/* The server may have been promoted since the handle was built. */
+		if (for_write && entry->table->shared != NULL)
+			paimon_shared_ready(entry->table->shared, rel);
 		return entry->table;
+	}
 
 	/* An unlogged storage may have been reborn with another id since: read it anew whenever the handle is built. */
 	table = build(rel, for_write ? paimon_storage_assign_id(rel) : paimon_storage_id(rel));

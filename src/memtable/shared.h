@@ -215,14 +215,6 @@ extern void paimon_shared_cut(PaimonShared *shared, Relation rel, const PaimonLo
 							  PaimonCut *cut);
 
 /*
- * What a flush that wrote the cut's rows puts into the log's manifest row: head, left-over list, and the pair
- * (head, closing xid) for the reclaimer.  Earlier pairs are lowered to the left-over batches that this flush took
- * in: older snapshots still read those.  `log` is the row that the cut was made with; its arrays may be replaced by
- * the cut's.  The caller counts the version and writes the row.
- */
-extern void paimon_cut_apply(const PaimonCut *cut, PaimonLogRow *log, FullTransactionId closing_xid);
-
-/*
  * VACUUM, before it freezes batches: remembers the fate of all batches in memtables whose xid precedes `limit`, so
  * that nobody asks clog for them later.
  */
@@ -242,8 +234,11 @@ extern void paimon_shared_set_head(PaimonShared *shared, uint64 head);
 extern void   paimon_shared_announce(PaimonShared *shared, uint64 version);
 extern uint64 paimon_shared_announced(PaimonShared *shared);
 
-/* Who is woken when a table wants a flush: the scheduler of a database.  NULL unregisters. */
+/*
+ * Who is woken when a table wants a flush: the scheduler of a database; where there is none, the launcher (InvalidOid).  NULL unregisters.
+ */
 extern void paimon_shared_set_listener(Oid dbid, Latch *latch);
+extern void paimon_listener_wake(Oid dbid); /* never fails */
 extern void paimon_shared_request_flush(PaimonShared *shared);
 
 /*
@@ -302,6 +297,11 @@ typedef struct PaimonKeyLock
 	bool          all; /* all keys of the bucket; key_hash means nothing */
 } PaimonKeyLock;
 extern PaimonKeyLock *paimon_keylock_mine(PaimonShared *shared, int *n);
+
+/*
+ * In PRE_PREPARE, after all appends: writes what the transaction has locked into the delta logs, so that it is still locked after a restart.
+ */
+extern void paimon_keylock_prepare(void);
 
 /* At the end of the top transaction (not of a prepared one: `keep`). */
 extern void paimon_keylock_end(bool keep);
