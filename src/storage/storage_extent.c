@@ -17,7 +17,6 @@
 #include "storage/smgr.h"
 
 #include "core/core.h"
-#include "stop.h"
 #include "storage/storage_internal.h"
 
 /* Growing a large fork takes more than was asked for, but never more than this at once (the metapage is locked meanwhile). */
@@ -315,6 +314,7 @@ paimon_extent_alloc(Relation rel, uint64 owner, FullTransactionId xid, uint32 wa
 {
 	uint32 first = paimon_extent_take(rel, owner, xid, want, got);
 
+	PAIMON_STOP_FLUSH();
 	PAIMON_STOP_POINT("storage-extent-allocated");
 	return first;
 }

@@ -17,7 +17,6 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 
-#include "stop.h"
 #include "storage/storage_internal.h"
 
 #define BATCH_PAGES PAIMON_XLOG_PAGES
@@ -126,6 +125,7 @@ write_pending(PaimonFileWriter *w)
 	for (uint32 i = 0; i < n; i++)
 		UnlockReleaseBuffer(buffers[i]);
 	w->npending = 0;
+	PAIMON_STOP_FLUSH();
 	PAIMON_STOP_POINT("file-pages-written");
 }
 

@@ -13,7 +13,23 @@
 #include "storage/storage.h"
 
 #include "access/rmgr.h"
+#include "access/xlog.h"
 #include "storage/bufmgr.h"
+
+#include "stop.h"
+
+/*
+ * Before a stop point that stands behind a record: a crash there tells something only if recovery finds that record.
+ */
+#ifdef PAIMON_TESTING
+#define PAIMON_STOP_FLUSH() \
+	do { \
+		if (unlikely(paimon_stop_armed())) \
+			XLogFlush(XactLastRecEnd); \
+	} while (0)
+#else
+#define PAIMON_STOP_FLUSH() ((void) 0)
+#endif
 
 /* ---- geometry ---- */
 

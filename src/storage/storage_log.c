@@ -19,7 +19,6 @@
 #include "storage/bufmgr.h"
 
 #include "core/core.h"
-#include "stop.h"
 #include "storage/storage_internal.h"
 
 /* A batch on its way: reads as one run of bytes, the header and then the pieces. */
@@ -179,6 +178,7 @@ provide_extents(Append *a, FullTransactionId xid, uint64 end)
 			continue;
 		if (ntaken == 0)
 			taken = paimon_extent_take(a->rel, PAIMON_OWNER_LOG, xid, n - i, &ntaken);
+		PAIMON_STOP_FLUSH();
 		PAIMON_STOP_POINT_CRIT("log-extent-taken");
 		link_extent(a->rel, a->storage_id, extents[i], taken, (first + i + 1) * PAIMON_EXTENT_BYTES);
 		extents[i + 1] = taken++;
@@ -196,6 +196,7 @@ start_log(Relation rel, uint64 storage_id, FullTransactionId xid, PaimonLogTail 
 	uint32 got;
 	uint32 extent = paimon_extent_take(rel, PAIMON_OWNER_LOG, xid, 1, &got);
 
+	PAIMON_STOP_FLUSH();
 	PAIMON_STOP_POINT_CRIT("log-extent-taken");
 	link_extent(rel, storage_id, PAIMON_NO_EXTENT, extent, 0);
 	tail->position = 0;
@@ -325,9 +326,13 @@ write_batch(Append *a, uint32 n)
 	{
 		write_pages(a, end - PAIMON_XLOG_PAGES, PAIMON_XLOG_PAGES);
 		if (end == n)
+		{
+			PAIMON_STOP_FLUSH();
 			PAIMON_STOP_POINT_CRIT("log-append-first-record");
+		}
 		end -= PAIMON_XLOG_PAGES;
 	}
+	PAIMON_STOP_FLUSH();
 	PAIMON_STOP_POINT_CRIT("log-append-before-last-record");
 	return write_pages(a, 0, end);
 }
@@ -378,6 +383,7 @@ paimon_log_append(Relation rel, uint64 storage_id, PaimonLogTail *tail, FullTran
 		a.extents = provide_extents(&a, xid, end);
 
 	*lsn = write_batch(&a, npages);
+	PAIMON_STOP_FLUSH();
 	PAIMON_STOP_POINT_CRIT("log-append-done");
 	tail->position = end;
 	if (a.extents != NULL)

@@ -16,7 +16,6 @@
 #include "storage/procarray.h"
 
 #include "core/core.h"
-#include "stop.h"
 #include "storage/storage_internal.h"
 
 /* Makes `to` the successor of `from` in the chain, which was `old` until now. */
@@ -116,6 +115,7 @@ paimon_log_free_before(Relation rel, uint64 storage_id, uint64 head, const uint6
 			relink(rel, storage_id, &links[prev], links[prev + 1].extent, links[i].extent, horizon);
 		prev = i;
 	}
+	PAIMON_STOP_FLUSH();
 	PAIMON_STOP_POINT("log-free-unlinked");
 	for (int i = 0; i < nlinks;)
 	{

@@ -13,7 +13,6 @@
 #include "storage/lmgr.h"
 
 #include "core/core.h"
-#include "stop.h"
 #include "storage/storage_internal.h"
 
 static uint32
