@@ -22,7 +22,7 @@
 #define GROUP_CACHE_BYTES	((Size) 32 * 1024 * 1024)
 #define GROUP_KEEP_BYTES	(GROUP_CACHE_BYTES / 4) /* a larger group is not kept */
 
-/* After so many values taken one by one, a group's columns are decoded whole: that bounds memory and is faster from there on. */
+/* After so many keys taken one by one (each takes memory of the group) all are decoded. */
 #define GROUP_SINGLES(g)	((g)->nrows / 4 + 64)
 
 StaticAssertDecl(sizeof(Datum) == sizeof(uint64), "column words are Datums: 64-bit platforms only");
@@ -414,7 +414,7 @@ paimon_run_group_value(PaimonRunGroup *g, uint32 row, int c, bool whole, bool *i
 		*isnull = true;
 		return (Datum) 0;
 	}
-	if (g->values[c] == NULL && (whole || ++g->singles > GROUP_SINGLES(g)))
+	if (g->values[c] == NULL && whole)
 		paimon_run_group_load(g, c);
 	if (g->values[c] != NULL)
 	{

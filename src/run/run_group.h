@@ -36,7 +36,7 @@ struct PaimonRunGroup
 	uint32		group_no;
 	BlockNumber block;
 	uint32		refcount;
-	uint32		singles;		/* values and keys fetched one by one: many of them are cheaper as whole columns */
+	uint32		singles;		/* keys fetched one by one */
 	dlist_node	lru;			/* in the list of unreferenced groups while refcount = 0 */
 	Size		bytes;			/* memory, as counted when it became unreferenced */
 	MemoryContext cxt;

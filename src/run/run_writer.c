@@ -25,6 +25,7 @@
 #include "run/run_file.h"
 #include "run/run_footer.h"
 
+#define GROUP_TARGET_ROWS	4096
 #define GROUP_TARGET_BYTES	(2 * 1024 * 1024)	/* keys and payloads of a group, unless a single row is larger */
 #define GROUP_COLUMN_BYTES	(8 * 1024 * 1024)	/* of column arrays: fewer rows a group for very wide tables */
 #define GROUP_MIN_ROWS		256
@@ -118,7 +119,7 @@ writer_init_columns(PaimonRunWriter *w)
 	Size		row_bytes = (Size) natts * (sizeof(uint64) + sizeof(bool));
 
 	w->natts = natts;
-	w->max_rows = PAIMON_GROUP_MAX_ROWS;
+	w->max_rows = GROUP_TARGET_ROWS;
 	if (natts > 0 && w->max_rows > GROUP_COLUMN_BYTES / row_bytes)
 		w->max_rows = Max(GROUP_COLUMN_BYTES / row_bytes, GROUP_MIN_ROWS);
 	w->keys = palloc_array(PaimonBytes, w->max_rows);
