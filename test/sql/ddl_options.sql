@@ -63,6 +63,14 @@ ALTER TABLE t RESET ("bucket-key");
 ALTER TABLE t DROP COLUMN "A b";
 TABLE opts;
 
+CREATE TYPE pair AS (x int, y int);
+CREATE TABLE typed OF pair (PRIMARY KEY (x)) USING paimon WITH ("bucket-key" = 'x');
+ALTER TYPE pair RENAME ATTRIBUTE x TO xx CASCADE;
+SELECT * FROM paimon.options('typed');
+ALTER TYPE pair DROP ATTRIBUTE xx CASCADE;
+ALTER TYPE pair ADD ATTRIBUTE "_LEVEL" int CASCADE;
+DROP TABLE typed;
+
 -- Only the owner.
 CREATE ROLE regress_paimon_ddl;
 GRANT USAGE ON SCHEMA ddl_options TO regress_paimon_ddl;

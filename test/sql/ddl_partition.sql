@@ -53,6 +53,29 @@ SELECT * FROM tables WHERE relname IN ('p', 'p0', 'p9');
 SELECT * FROM paimon.options('p');
 DROP TABLE p;
 
+-- Keys of several columns; a change of type and a new name reach the whole tree; options hold a column everywhere.
+CREATE TABLE w (a int, b int, c text, PRIMARY KEY (a, b)) PARTITION BY RANGE (a) USING paimon WITH ("bucket-key" = 'b', bucket = 2);
+CREATE TABLE w0 PARTITION OF w FOR VALUES FROM (0) TO (10);
+CREATE TABLE w1 PARTITION OF w FOR VALUES FROM (10) TO (20) PARTITION BY RANGE (a);
+CREATE TABLE w10 PARTITION OF w1 FOR VALUES FROM (10) TO (15);
+ALTER TABLE w ALTER COLUMN b TYPE bigint, ALTER COLUMN c TYPE varchar(10);
+ALTER TABLE w RENAME b TO bb;
+INSERT INTO w VALUES (1, 1, 'one'), (11, 11, 'eleven');
+SELECT * FROM w ORDER BY a;
+TABLE tables;
+TRUNCATE w;
+ALTER TABLE w DROP COLUMN bb;
+ALTER TABLE w DETACH PARTITION w0 CONCURRENTLY;
+ALTER TABLE w0 SET (bucket = 3);
+DROP TABLE w, w0;
+-- A partition that is attached decides too.
+CREATE TABLE x (a int PRIMARY KEY) PARTITION BY RANGE (a);
+CREATE TABLE x0 (a int PRIMARY KEY) USING paimon;
+ALTER TABLE x ATTACH PARTITION x0 FOR VALUES FROM (0) TO (10);
+CREATE TABLE x1 PARTITION OF x FOR VALUES FROM (10) TO (20);
+TABLE tables;
+DROP TABLE x;
+
 -- The default access method works by way of the first partition, and leaves other partitioned tables alone.
 SET default_table_access_method = paimon;
 CREATE TABLE d (a int PRIMARY KEY, v text) PARTITION BY HASH (a);
