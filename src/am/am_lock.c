@@ -186,9 +186,7 @@ paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, P
 	else
 	{
 		/* Changes since the snapshot are in the log's memtables, or came with a newer manifest. */
-		uint64		announced = paimon_shared_announced(table->shared);
-
-		*unchanged = announced != 0 && announced <= log->version + 1;
+		*unchanged = paimon_shared_announced(table->shared) <= log->version;
 	}
 	if (latest != NULL)
 		UnregisterSnapshot(latest);
