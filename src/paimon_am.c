@@ -32,6 +32,7 @@
 #include "paimon_am.h"
 #include "stop.h"
 #include "storage/storage.h"
+#include "worker/worker.h"
 
 PG_MODULE_MAGIC;
 
@@ -66,6 +67,7 @@ static const PaimonModule modules[] = {
 	{"ddl", paimon_ddl_init, NULL, NULL},
 	{"storages of dropped tables", paimon_ddl_hooks_init, NULL, NULL},
 	{"executor", paimon_executor_init, NULL, NULL},
+	{"workers", paimon_worker_init, paimon_worker_shmem_size, paimon_worker_shmem_init},
 	{NULL, NULL, NULL, NULL}
 };
 

@@ -430,7 +430,6 @@ publish(Flush *f, PaimonFlushResult *result)
 	files = paimon_catalog_files(storage_id, snapshot, &nfiles);
 	(void) paimon_catalog_log_get(storage_id, snapshot, &log);
 	(void) paimon_catalog_snapshot_latest(storage_id, snapshot, &last);
-	UnregisterSnapshot(snapshot);
 	if (log.head != f->log.head || log.nleftover != f->log.nleftover)
 		report_moved(f);
 
@@ -449,6 +448,7 @@ publish(Flush *f, PaimonFlushResult *result)
 	log.leftover = f->cut.leftover;
 	log.version++;
 	paimon_catalog_log_put(&log);
+	UnregisterSnapshot(snapshot);
 	CommandCounterIncrement();
 	if (f->table->shared != NULL)
 	{

@@ -83,14 +83,19 @@ void
 paimon_listener_wake(Oid dbid)
 {
 	Latch *latch = NULL;
+	Latch *fallback = NULL;
 
 	SpinLockAcquire(&listeners->mutex);
 	for (int i = 0; i < listeners->n; i++)
 	{
 		if (listeners->list[i].dbid == dbid)
 			latch = listeners->list[i].latch;
+		else if (listeners->list[i].dbid == InvalidOid)
+			fallback = listeners->list[i].latch;
 	}
 	SpinLockRelease(&listeners->mutex);
+	if (latch == NULL)
+		latch = fallback;
 	if (latch != NULL)
 		SetLatch(latch);
 }

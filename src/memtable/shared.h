@@ -260,6 +260,8 @@ typedef struct PaimonSharedInfo
 extern PaimonSharedInfo *paimon_shared_list(Oid dbid, int *n);
 extern bool              paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info);
 extern void              paimon_shared_set_blocked(PaimonShared *shared, bool blocked);
+/* The same, true, by table, for who cannot even open it. */
+extern void paimon_shared_note_blocked(Oid dbid, Oid relid);
 
 /* ---- key locks (H4, H16) ---- */
 

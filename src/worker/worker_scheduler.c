@@ -1,0 +1,402 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_scheduler.c
+ *	  The worker of one database: looks at its tables when woken and every paimon.naptime, flushes what is due, reclaims what is free.
+ *
+ * It runs flagged as an autovacuum worker is (PROC_IS_AUTOVACUUM): DROP DATABASE, CREATE DATABASE ... TEMPLATE and ALTER DATABASE RENAME then
+ * throw it out by themselves, and a session that it blocks cancels it after deadlock_timeout.  It reads no user's heap table, since CREATE INDEX
+ * CONCURRENTLY does not wait for it, and it calls no user's code: it is the bootstrap superuser.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "commands/dbcommands.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "catalog/manifest.h"
+#include "memtable/shared.h"
+#include "worker/worker_internal.h"
+
+#define IDLE_EXIT_MS	60000	/* without anything to do, the worker ends */
+#define SWEEP_MS		300000	/* between two looks at all tables of a database */
+#define STALL_FIRST_MS	100		/* a flush that got nowhere (a running transaction stops it) is tried again after this, then twice as long ... */
+#define STALL_MAX_MS	5000
+#define RECLAIM_MAX_MS	30000
+#define THROWN_OUT_MS	2000	/* after an exit that was not our wish: DROP DATABASE may be at work */
+
+/* What the worker remembers of a table while it runs. */
+typedef struct TableState
+{
+	Oid			relid;			/* hash key */
+	TimestampTz flush_after;	/* not before */
+	int			stall_ms;
+	bool		reclaim;		/* something waits for the horizon */
+	TimestampTz reclaim_after;
+	int			reclaim_ms;
+} TableState;
+
+static PaimonWorkerSlot *my_slot = NULL;
+static HTAB *states = NULL;
+
+/* ---- registration ---- */
+
+/* Runs when the transaction has been aborted and LWLocks are released. */
+static void
+leave(int code, Datum arg)
+{
+	PaimonDatabase *d;
+	TimestampTz now = GetCurrentTimestamp();
+
+	paimon_shared_set_listener(MyDatabaseId, NULL);
+	paimon_workers_lock();
+	paimon_request_give_back(MyProcPid);
+	d = paimon_database_note(my_slot->dbid);
+	if (code != 0)
+		d->not_before = TimestampTzPlusMilliseconds(now, THROWN_OUT_MS);
+	d->visited = now;
+	memset(my_slot, 0, sizeof(*my_slot));
+	paimon_workers_unlock();
+	paimon_launcher_wake();
+}
+
+/* Takes the slot that the launcher reserved; false if it has given us up. */
+static bool
+enter(Oid dbid)
+{
+	PaimonWorkerSlot *slot;
+
+	paimon_workers_lock();
+	slot = paimon_worker_slot(dbid);
+	if (slot != NULL && slot->state == PAIMON_SLOT_STARTING)
+	{
+		slot->state = PAIMON_SLOT_RUNNING;
+		slot->pid = MyProcPid;
+		slot->started = GetCurrentTimestamp();
+		my_slot = slot;
+	}
+	paimon_workers_unlock();
+	return my_slot != NULL;
+}
+
+/* What ALTER DATABASE ... SET may have changed and a worker does not stand. */
+static void
+settle(void)
+{
+	static const char *const settings[][2] = {
+		{"search_path", "pg_catalog"},
+		{"default_transaction_isolation", "read committed"},
+		{"default_transaction_read_only", "off"},
+		{"default_transaction_deferrable", "off"},
+		{"statement_timeout", "0"},
+		{"idle_in_transaction_session_timeout", "0"},
+		{"lock_timeout", "10s"},	/* for flush and publish locks; their holders go first */
+		{"zero_damaged_pages", "off"},
+	};
+
+	for (int i = 0; i < lengthof(settings); i++)
+		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
+	/* Do not wait for standbys: a broken one would stop all flushes. */
+	if (synchronous_commit > SYNCHRONOUS_COMMIT_LOCAL_FLUSH)
+		SetConfigOption("synchronous_commit", "local", PGC_SUSET, PGC_S_OVERRIDE);
+}
+
+static void
+connect_database(Oid dbid)
+{
+	char		appname[NAMEDATALEN + 32];
+
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+
+	/* Before we are in the ProcArray, which copies the flags then. */
+	MyProc->statusFlags |= PROC_IS_AUTOVACUUM;
+	BackgroundWorkerInitializeConnectionByOid(dbid, InvalidOid, 0);
+	settle();
+
+	StartTransactionCommand();
+	snprintf(appname, sizeof(appname), "paimon worker %s", get_database_name(dbid));
+	CommitTransactionCommand();
+	pgstat_report_appname(appname);
+	pgstat_report_activity(STATE_IDLE, NULL);
+}
+
+static bool
+extension_here(void)
+{
+	bool		result;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	result = paimon_extension_exists();
+	CommitTransactionCommand();
+	return result;
+}
+
+/* ---- work ---- */
+
+static TableState *
+state_of(Oid relid)
+{
+	bool		found;
+	TableState *s;
+
+	if (states == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(Oid), .entrysize = sizeof(TableState), .hcxt = TopMemoryContext};
+
+		states = hash_create("paimon worker tables", 128, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	s = hash_search(states, &relid, HASH_ENTER, &found);
+	if (!found)
+	{
+		memset(s, 0, sizeof(*s));
+		s->relid = relid;
+	}
+	return s;
+}
+
+static void
+account(Oid relid, int work, const PaimonVisit *visit)
+{
+	paimon_workers_lock();
+	my_slot->relid = InvalidOid;
+	my_slot->work = 0;
+	my_slot->rows += visit->rows;
+	my_slot->flushes += visit->nsnapshots > 0;
+	if (visit->failed)
+	{
+		my_slot->errors++;
+		my_slot->error_time = GetCurrentTimestamp();
+		strlcpy(my_slot->error, visit->edata->message ? visit->edata->message : "", PAIMON_MESSAGE);
+	}
+	paimon_workers_unlock();
+}
+
+/* Visits a table and decides when to come again. */
+static void
+work_on(Oid relid, uint64 storage_id, int work, PaimonVisit *visit)
+{
+	TableState *s = state_of(relid);
+	TimestampTz now;
+
+	paimon_workers_lock();
+	my_slot->relid = relid;
+	my_slot->work = work;
+	paimon_workers_unlock();
+	paimon_visit_table(relid, storage_id, work, visit);
+	account(relid, work, visit);
+	if (visit->gone)
+	{
+		hash_search(states, &relid, HASH_REMOVE, NULL);
+		paimon_failure_clear(MyDatabaseId, relid);
+		return;
+	}
+	now = GetCurrentTimestamp();
+	if (visit->progress)
+	{
+		s->stall_ms = 0;
+		s->flush_after = 0;
+		s->reclaim = true;
+		s->reclaim_after = now;
+		s->reclaim_ms = paimon_naptime;
+	}
+	else if (work & PAIMON_WORK_FLUSH)
+	{
+		s->stall_ms = s->stall_ms == 0 ? STALL_FIRST_MS : Min(s->stall_ms * 2, STALL_MAX_MS);
+		s->flush_after = TimestampTzPlusMilliseconds(now, s->stall_ms);
+	}
+	if ((work & PAIMON_WORK_RECLAIM) && visit->outcome == PAIMON_WORK_DONE && !visit->failed)
+	{
+		s->reclaim = visit->reclaim_pending;
+		s->reclaim_ms = Min(Max(s->reclaim_ms, 100) * 2, RECLAIM_MAX_MS);
+		s->reclaim_after = TimestampTzPlusMilliseconds(now, s->reclaim_ms);
+	}
+	else if (visit->outcome == PAIMON_WORK_BLOCKED || visit->failed)
+		s->reclaim_after = TimestampTzPlusMilliseconds(now, STALL_MAX_MS);
+}
+
+static bool
+serve_requests(void)
+{
+	PaimonRequest *r;
+	bool		any = false;
+
+	while ((r = paimon_request_take(MyDatabaseId)) != NULL)
+	{
+		PaimonVisit visit;
+
+		CHECK_FOR_INTERRUPTS();
+		any = true;
+		work_on(r->relid, 0, r->work, &visit);
+		paimon_request_finish(r, visit.outcome, visit.snapshot_id, visit.failed ? visit.edata : NULL);
+	}
+	return any;
+}
+
+/* Flushes what is due.  *later: something is due that has to wait. */
+static bool
+flush_due(bool *later)
+{
+	int			n;
+	PaimonSharedInfo *list = paimon_shared_list(MyDatabaseId, &n);
+	bool		any = false;
+
+	for (int i = 0; i < n; i++)
+	{
+		TimestampTz now = GetCurrentTimestamp();
+		PaimonVisit visit;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!list[i].due)
+			continue;
+		if (state_of(list[i].relid)->flush_after > now || paimon_failure_next_try(MyDatabaseId, list[i].relid) > now)
+		{
+			*later = true;
+			continue;
+		}
+		work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_FLUSH, &visit);
+		any |= visit.progress;
+		(void) serve_requests();
+	}
+	pfree(list);
+	return any;
+}
+
+static void
+reclaim_some(bool *later)
+{
+	HASH_SEQ_STATUS seq;
+	TableState *s;
+	List	   *todo = NIL;
+	ListCell   *lc;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (states == NULL)
+		return;
+	hash_seq_init(&seq, states);
+	while ((s = hash_seq_search(&seq)) != NULL)
+	{
+		if (!s->reclaim)
+			continue;
+		if (s->reclaim_after <= now)
+			todo = lappend_oid(todo, s->relid);
+		else
+			*later = true;
+	}
+	foreach(lc, todo)
+	{
+		PaimonVisit visit;
+
+		CHECK_FOR_INTERRUPTS();
+		if (paimon_failure_next_try(MyDatabaseId, lfirst_oid(lc)) > now)
+			continue;
+		work_on(lfirst_oid(lc), 0, PAIMON_WORK_RECLAIM, &visit);
+		*later |= visit.reclaim_pending;
+	}
+}
+
+/* All tables of the database, now and then: after a restart nobody else knows what their logs hold. */
+static void
+sweep(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		due;
+	ListCell   *lc;
+
+	paimon_workers_lock();
+	due = TimestampDifferenceExceeds(paimon_database_note(MyDatabaseId)->swept, now, SWEEP_MS);
+	paimon_workers_unlock();
+	if (!due)
+		return;
+	foreach(lc, paimon_list_tables())
+	{
+		PaimonVisit visit;
+
+		CHECK_FOR_INTERRUPTS();
+		work_on(lfirst_oid(lc), 0, PAIMON_WORK_CHECK | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &visit);
+		(void) serve_requests();
+	}
+	paimon_workers_lock();
+	paimon_database_note(MyDatabaseId)->swept = now;
+	paimon_workers_unlock();
+}
+
+static bool
+told_to_give_way(void)
+{
+	bool		result;
+
+	paimon_workers_lock();
+	result = my_slot->give_way;
+	paimon_workers_unlock();
+	return result;
+}
+
+static void
+loop(void)
+{
+	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "paimon worker pass", ALLOCSET_DEFAULT_SIZES);
+	TimestampTz active = GetCurrentTimestamp();
+
+	for (;;)
+	{
+		bool		any;
+		bool		later = false;
+		TimestampTz now;
+
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+		MemoryContextSwitchTo(cxt);
+		any = serve_requests();
+		any |= flush_due(&later);
+		sweep();
+		reclaim_some(&later);
+		MemoryContextSwitchTo(TopMemoryContext);
+		MemoryContextReset(cxt);
+		pgstat_report_stat(true);
+
+		now = GetCurrentTimestamp();
+		if (any || later)
+			active = now;
+		if (!any && (told_to_give_way() || paimon_max_workers == 0 || !extension_here() ||
+					 TimestampDifferenceExceeds(active, now, IDLE_EXIT_MS)))
+			return;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, paimon_naptime, PG_WAIT_EXTENSION);
+	}
+}
+
+void
+paimon_worker_main(Datum arg)
+{
+	Oid			dbid = DatumGetObjectId(arg);
+
+	if (!enter(dbid))
+		return;
+	on_shmem_exit(leave, (Datum) 0);
+	connect_database(dbid);
+	if (!extension_here())
+		return;
+	paimon_shared_set_listener(dbid, MyLatch);
+	loop();
+}

@@ -1,0 +1,283 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_table.c
+ *	  A worker's visit to one table: flush, reclaim, look.
+ *
+ * Each step is a transaction of its own.  The table is locked conditionally (H14): whoever holds or awaits a strong lock goes first, and those who wait for
+ * us are told.  Errors end the visit, not the worker.  A session that we block cancels us after deadlock_timeout: that is no failure.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "compact/compact.h"
+#include "options/options.h"
+#include "stop.h"
+#include "worker/worker_internal.h"
+
+static void
+begin(const char *what, Oid relid)
+{
+	char		activity[128];
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	snprintf(activity, sizeof(activity), "%s table %u", what, relid);
+	pgstat_report_activity(STATE_RUNNING, activity);
+}
+
+/* Opens and locks the table; NULL if that is not possible now, or never (gone). */
+static Relation
+open_conditionally(Oid relid, PaimonVisit *visit)
+{
+	Relation	rel;
+
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+	{
+		visit->outcome = PAIMON_WORK_BLOCKED;
+		paimon_shared_note_blocked(MyDatabaseId, relid);
+		return NULL;
+	}
+	rel = try_relation_open(relid, NoLock);
+	if (rel != NULL && (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind) || rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP ||
+						rel->rd_rel->relam != paimon_table_am_oid()))
+	{
+		relation_close(rel, NoLock);
+		rel = NULL;
+	}
+	if (rel == NULL)
+		visit->gone = true;
+	return rel;
+}
+
+/* In pg_stat_activity: what, and the table's name. */
+static void
+report(const char *what, Relation rel)
+{
+	char		activity[NAMEDATALEN + 64];
+
+	snprintf(activity, sizeof(activity), "%s table \"%s\"", what, RelationGetRelationName(rel));
+	pgstat_report_activity(STATE_RUNNING, activity);
+}
+
+static bool
+flush_once(Oid relid, PaimonVisit *visit)
+{
+	Relation	rel;
+	bool		again = false;
+
+	begin("flushing", relid);
+	rel = open_conditionally(relid, visit);
+	if (rel != NULL)
+	{
+		PaimonTable *table = paimon_table_get(rel, false);
+		PaimonFlushResult result = {0};
+
+		report("flushing", rel);
+		if (table->shared != NULL)
+			paimon_shared_set_blocked(table->shared, false);
+		again = paimon_flush_step(rel, table, PAIMON_FLUSH_WORKER, &result);
+		visit->snapshot_id = result.snapshot_id;
+		visit->rows += result.rows;
+		visit->nsnapshots += result.nsnapshots;
+		visit->progress |= result.progress;
+		paimon_table_release(table);
+		relation_close(rel, NoLock);
+	}
+	CommitTransactionCommand();
+	PAIMON_STOP_POINT("flush-committed");
+	return again;
+}
+
+static void
+reclaim(Oid relid, bool sweep, PaimonVisit *visit)
+{
+	Relation	rel;
+
+	begin("reclaiming space of", relid);
+	rel = open_conditionally(relid, visit);
+	if (rel != NULL)
+	{
+		PaimonTable *table = paimon_table_get(rel, false);
+		PaimonReclaimResult result;
+
+		report("reclaiming space of", rel);
+		paimon_reclaim_table(rel, table, sweep, &result);
+		visit->reclaim_pending = result.pending;
+		if (result.extents > 0 || result.pages_truncated > 0)
+			elog(DEBUG1, "table \"%s\": %u extents freed (%u files, %u orphans), %u pages truncated", RelationGetRelationName(rel),
+				 result.extents, result.files, result.orphans, result.pages_truncated);
+		paimon_table_release(table);
+		relation_close(rel, NoLock);
+	}
+	CommitTransactionCommand();
+}
+
+/* Brings the table's shared state up (tail, prepared transactions' locks), and asks for a flush if a large commit waits for its id. */
+static void
+check(Oid relid, PaimonVisit *visit)
+{
+	Relation	rel;
+
+	begin("looking at", relid);
+	rel = open_conditionally(relid, visit);
+	if (rel != NULL)
+	{
+		PaimonTable *table = paimon_table_get(rel, false);
+
+		if (table->shared != NULL)
+		{
+			Snapshot	snapshot = paimon_catalog_latest_snapshot();
+			int			nfiles;
+			PaimonFileRow *files = paimon_catalog_files(table->storage_id, snapshot, &nfiles);
+
+			UnregisterSnapshot(snapshot);
+			for (int i = 0; i < nfiles; i++)
+			{
+				if (files[i].added_snapshot == 0)
+				{
+					paimon_shared_request_flush(table->shared);
+					break;
+				}
+			}
+		}
+		paimon_table_release(table);
+		relation_close(rel, NoLock);
+	}
+	CommitTransactionCommand();
+}
+
+static void
+do_visit(Oid relid, int work, PaimonVisit *visit)
+{
+	if (work & PAIMON_WORK_CHECK)
+		check(relid, visit);
+	if ((work & PAIMON_WORK_FLUSH) && visit->outcome == PAIMON_WORK_DONE && !visit->gone)
+	{
+		while (flush_once(relid, visit))
+			CHECK_FOR_INTERRUPTS();
+	}
+	if ((work & PAIMON_WORK_RECLAIM) && visit->outcome == PAIMON_WORK_DONE && !visit->gone)
+		reclaim(relid, (work & PAIMON_WORK_SWEEP) != 0, visit);
+}
+
+/* After an error: as autovacuum does it. */
+static void
+recover(MemoryContext cxt, PaimonVisit *visit)
+{
+	HOLD_INTERRUPTS();
+	MemoryContextSwitchTo(cxt);
+	visit->edata = CopyErrorData();
+	if (visit->edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		visit->cancelled = true;
+	else if (visit->edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
+		visit->outcome = PAIMON_WORK_BLOCKED;
+	else
+	{
+		visit->failed = true;
+		EmitErrorReport();
+	}
+	AbortOutOfAnyTransaction();
+	FlushErrorState();
+	/* Guards of files, should one be left. */
+	LockReleaseSession(USER_LOCKMETHOD);
+	QueryCancelPending = false;
+	RESUME_INTERRUPTS();
+}
+
+static void
+context_callback(void *arg)
+{
+	errcontext("background work on table with OID %u", *(Oid *) arg);
+}
+
+void
+paimon_visit_table(Oid relid, uint64 storage_id, int work, PaimonVisit *visit)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	ErrorContextCallback callback = {error_context_stack, context_callback, &relid};
+
+	memset(visit, 0, sizeof(*visit));
+	visit->outcome = PAIMON_WORK_DONE;
+	error_context_stack = &callback;
+	PG_TRY();
+	{
+		do_visit(relid, work, visit);
+	}
+	PG_CATCH();
+	{
+		error_context_stack = callback.previous;
+		recover(cxt, visit);
+	}
+	PG_END_TRY();
+	error_context_stack = callback.previous;
+	MemoryContextSwitchTo(cxt);
+	pgstat_report_activity(STATE_IDLE, NULL);
+
+	if (visit->cancelled)
+	{
+		visit->outcome = PAIMON_WORK_BLOCKED;
+		ereport(LOG,
+				(errmsg("background work on table with OID %u was cancelled, it will be tried again", relid)));
+	}
+	if (visit->failed)
+		paimon_failure_note(MyDatabaseId, relid, visit->edata);
+	else if (visit->outcome == PAIMON_WORK_DONE)
+		paimon_failure_clear(MyDatabaseId, relid);
+	if (visit->gone && storage_id != 0)
+		paimon_shared_forget(MyDatabaseId, storage_id);
+}
+
+List *
+paimon_list_tables(void)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	List	   *result = NIL;
+	Relation	pg_class;
+	TableScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	Oid			am;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	am = paimon_table_am_oid();
+	if (OidIsValid(am))
+	{
+		pg_class = table_open(RelationRelationId, AccessShareLock);
+		ScanKeyInit(&key, Anum_pg_class_relam, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(am));
+		scan = table_beginscan_catalog(pg_class, 1, &key);
+		while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+		{
+			Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+			MemoryContext old;
+
+			CHECK_FOR_INTERRUPTS();
+			if (!RELKIND_HAS_STORAGE(form->relkind) || form->relpersistence == RELPERSISTENCE_TEMP)
+				continue;
+			old = MemoryContextSwitchTo(cxt);
+			result = lappend_oid(result, form->oid);
+			MemoryContextSwitchTo(old);
+		}
+		table_endscan(scan);
+		table_close(pg_class, AccessShareLock);
+	}
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(cxt);
+	return result;
+}
