@@ -1,0 +1,91 @@
+"""Sessions of a randomised test, driven by one thread: statements that wait for another session are noticed, and what they wait for is ended."""
+import time
+
+from pgwire import ServerError
+
+
+class Failure(Exception):
+    """The test found something wrong."""
+
+
+class Session:
+    """One connection, and what its transaction has done so far."""
+
+    def __init__(self, number, conn):
+        self.number = number
+        self.reset(conn)
+        self.prepared = None        # global id of this session's prepared transaction
+
+    def reset(self, conn):
+        self.conn = conn
+        self.ended()
+
+    def ended(self):
+        self.open = False
+        self.isolation = None
+        self.savepoints = []
+        self.cursors = {}
+        self.exclusive = False      # holds a lock on the whole table
+        self.wrote = False
+
+
+class Driver:
+    """Runs statements of sessions.  `history` holds them for the report of a failure."""
+
+    def __init__(self, server, rng):
+        self.server = server
+        self.rng = rng
+        self.watcher = server.connect()
+        self.sessions = []
+        self.history = []
+        self.waits = 0
+
+    def note(self, who, text):
+        self.history.append('%s: %s' % (who, text if len(text) < 3000 else text[:1500] + ' [...] ' + text[-200:]))
+
+    def run(self, session, sql, copy_data=None):
+        """Runs a statement; ends the transactions that it turns out to wait for."""
+        self.note('s%s' % session.number, sql)
+        conn = session.conn
+        conn.send(sql, copy_data)
+        patience, began = 0.05, time.monotonic()
+        while not conn.ready(patience):
+            self.end_blockers(session)
+            patience = min(patience * 1.5, 1.0)
+            if time.monotonic() - began > 180:
+                raise Failure('a statement hangs: %s\n%s' % (sql[:500], '\n'.join(map(str, self.watcher.query(
+                    "SELECT pid, state, wait_event_type, wait_event, pg_blocking_pids(pid), left(query, 100) FROM pg_stat_activity WHERE state <> 'idle'")))))
+        return conn.receive()
+
+    def end_blockers(self, session):
+        blockers = {int(row[0]) for row in self.watcher.query('SELECT unnest(pg_blocking_pids(%d))' % session.conn.pid)}
+        for other in self.sessions:
+            if other.conn.pid in blockers and other.open and other.conn.running is None:
+                self.waits += 1
+                self.end(other, self.rng.random() < 0.7)
+        if 0 in blockers:           # a prepared transaction
+            for other in self.sessions:
+                if other.prepared:
+                    self.waits += 1
+                    self.end_prepared(other, self.rng.random() < 0.7)
+
+    def end(self, session, commit):
+        """Ends a session's transaction.  A deadlock is a way to end, too."""
+        try:
+            self.run(session, 'COMMIT' if commit else 'ROLLBACK')
+        except ServerError as error:
+            if error.sqlstate not in ('40P01', '40001'):
+                raise
+            self.note('s%s' % session.number, '-- ' + error.message)
+        session.ended()
+
+    def end_prepared(self, session, commit):
+        gid, session.prepared = session.prepared, None
+        sql = '%s PREPARED \'%s\'' % ('COMMIT' if commit else 'ROLLBACK', gid)
+        self.note('watcher', sql)
+        self.watcher.query(sql)
+
+    def reconnect(self):
+        self.watcher = self.server.connect()
+        for session in self.sessions:
+            session.reset(self.server.connect())
