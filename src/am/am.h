@@ -70,6 +70,7 @@ typedef struct PaimonTarget
 	StringInfoData payload;
 } PaimonTarget;
 
+extern MemoryContext paimon_enter_row_context(void);
 extern bool paimon_target_get(PaimonTable *table, Relation rel, ItemPointer tid, bool with_payload, PaimonTarget *target);
 extern TM_Result paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot,
 								 LockTupleMode mode, LockWaitPolicy policy, TM_FailureData *tmfd, bool *unchanged);

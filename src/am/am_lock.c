@@ -30,6 +30,20 @@ is_delete(uint8 kind)
 }
 
 /*
+ * The context that one row's work is done in, emptied at the start of the next: statements touch millions of rows.
+ */
+MemoryContext
+paimon_enter_row_context(void)
+{
+	static MemoryContext row_context = NULL;
+
+	if (row_context == NULL)
+		row_context = AllocSetContextCreate(TopMemoryContext, "paimon row", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextReset(row_context);
+	return MemoryContextSwitchTo(row_context);
+}
+
+/*
  * Copies what lies at tid; false if nothing does.  Memory is in CurrentMemoryContext.
  */
 bool
@@ -220,11 +234,11 @@ paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, Pai
 	return result;
 }
 
-TM_Result
-paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
-				  LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd)
+/* Locks the row at *tid; as core expects, *tid moves to the version that was locked. */
+static TM_Result
+lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
+		   LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd)
 {
-	PaimonTable *table = paimon_table_get(rel, true);
 	PaimonTarget target;
 	PaimonBytes key;
 	PaimonLookup *lookup;
@@ -232,9 +246,6 @@ paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSl
 	TM_Result	result;
 	bool		unchanged;
 
-	memset(tmfd, 0, sizeof(*tmfd));
-	tmfd->ctid = *tid;
-	ExecClearTuple(slot);
 	if (!paimon_target_get(table, rel, tid, true, &target) || is_delete(target.kind))
 		return TM_Deleted;
 	CheckForSerializableConflictIn(rel, tid, ItemPointerGetBlockNumberNoCheck(tid));
@@ -257,16 +268,31 @@ paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSl
 	}
 
 	result = paimon_recheck(table, rel, &target, &lookup, &row);
+	if (result == TM_Updated)
+		tmfd->ctid = row.tid;
 	if (result == TM_Ok || (result == TM_Updated && (flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION)))
 	{
 		tmfd->traversed = result == TM_Updated;
-		if (result == TM_Updated)
-			tmfd->ctid = row.tid;
+		*tid = row.tid;
 		paimon_put_row(slot, table, &row, false);
 		result = TM_Ok;
 	}
-	else if (result == TM_Updated)
-		tmfd->ctid = row.tid;
 	paimon_lookup_end(lookup);
+	return result;
+}
+
+TM_Result
+paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
+				  LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd)
+{
+	PaimonTable *table = paimon_table_get(rel, true);
+	MemoryContext old = paimon_enter_row_context();
+	TM_Result	result;
+
+	memset(tmfd, 0, sizeof(*tmfd));
+	tmfd->ctid = *tid;
+	ExecClearTuple(slot);
+	result = lock_tuple(table, rel, tid, snapshot, slot, cid, mode, policy, flags, tmfd);
+	MemoryContextSwitchTo(old);
 	return result;
 }

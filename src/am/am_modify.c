@@ -17,24 +17,12 @@
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 
-/* Reused from row to row; reset per row, so large values do not stay. */
-static MemoryContext row_context = NULL;
-
 typedef struct Encoded
 {
 	int			bucket;
 	StringInfoData key;
 	StringInfoData payload;
 } Encoded;
-
-static MemoryContext
-enter_row_context(void)
-{
-	if (row_context == NULL)
-		row_context = AllocSetContextCreate(TopMemoryContext, "paimon row", ALLOCSET_DEFAULT_SIZES);
-	MemoryContextReset(row_context);
-	return MemoryContextSwitchTo(row_context);
-}
 
 /* Key, bucket and payload of a slot's row.  Memory is in CurrentMemoryContext. */
 static void
@@ -82,7 +70,7 @@ next_row_no(PaimonTable *table, Relation rel)
 static void
 put_insert(PaimonTable *table, Relation rel, TupleTableSlot *slot, CommandId cid)
 {
-	MemoryContext old = enter_row_context();
+	MemoryContext old = paimon_enter_row_context();
 	Encoded		row;
 
 	encode_slot(table, rel, slot, &row);
@@ -188,7 +176,7 @@ paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snaps
 					TM_FailureData *tmfd, bool changing_part)
 {
 	PaimonTable *table = paimon_table_get(rel, true);
-	MemoryContext old = enter_row_context();
+	MemoryContext old = paimon_enter_row_context();
 	PaimonTarget target;
 	ItemPointerData new_tid;
 	TM_Result	result;
@@ -243,7 +231,7 @@ paimon_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot *slot, Comman
 					PaimonUpdateIndexes *update_indexes)
 {
 	PaimonTable *table = paimon_table_get(rel, true);
-	MemoryContext old = enter_row_context();
+	MemoryContext old = paimon_enter_row_context();
 	PaimonTarget target;
 	Encoded		row;
 	TM_Result	result;
