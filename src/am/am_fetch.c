@@ -97,6 +97,8 @@ paimon_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot,
 			return false;
 		}
 	}
+	else
+		paimon_slot_set_fetched(slot);
 	pgstat_count_heap_fetch(rel);
 	return true;
 }

@@ -10,6 +10,7 @@
 #include "access/heapam.h"
 #include "am/am.h"
 #include "catalog/pg_am_d.h"
+#include "compat.h"
 #include "fmgr.h"
 #include "paimon_am.h"
 

@@ -163,7 +163,7 @@ static void
 feed(PaimonTable *from, Relation heap, const PaimonRowDesc *to, Tuplesortstate *sort, TupleTableSlot *slot)
 {
 	PaimonReader *reader = read_all(from, heap);
-	TupleTableSlot *row_slot = MakeSingleTupleTableSlot(RelationGetDescr(heap), &PaimonSlotOps);
+	TupleTableSlot *row_slot = MakeSingleTupleTableSlot(RelationGetDescr(heap), &paimon_slot_ops);
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon re-key row", ALLOCSET_DEFAULT_SIZES);
 	PaimonRowRef row;
 

@@ -27,14 +27,14 @@ typedef struct ParallelScan
 const TupleTableSlotOps *
 paimon_slot_callbacks(Relation rel)
 {
-	return &PaimonSlotOps;
+	return &paimon_slot_ops;
 }
 
 /* Stores a row in whatever kind of slot the caller has. */
 void
 paimon_put_row(TupleTableSlot *slot, PaimonTable *table, const PaimonRowRef *row, bool whole)
 {
-	if (slot->tts_ops == &PaimonSlotOps)
+	if (slot->tts_ops == &paimon_slot_ops)
 		paimon_slot_store(slot, table, row, whole);
 	else
 		paimon_slot_fill(slot, table, row);
@@ -126,6 +126,37 @@ paimon_scan_open(PaimonScanDesc *scan)
 	MemoryContextSwitchTo(old);
 }
 
+/* Do two descriptors give rows the same bytes? */
+static bool
+same_layout(TupleDesc a, TupleDesc b)
+{
+	if (a->natts != b->natts)
+		return false;
+	for (int i = 0; i < a->natts; i++)
+	{
+		Form_pg_attribute x = TupleDescAttr(a, i);
+		Form_pg_attribute y = TupleDescAttr(b, i);
+
+		if (x->attisdropped != y->attisdropped || (!x->attisdropped && x->atttypid != y->atttypid) || x->attlen != y->attlen)
+			return false;
+	}
+	return true;
+}
+
+/* First fetch: the slot tells how the caller wants the rows, which differs from the relation while ALTER TABLE rewrites it. */
+static void
+begin_fetching(PaimonScanDesc *scan, TupleTableSlot *slot)
+{
+	if (!same_layout(slot->tts_tupleDescriptor, scan->table->desc->tupdesc))
+	{
+		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
+
+		scan->table = paimon_table_get_as(scan->base.rs_rd, slot->tts_tupleDescriptor);
+		MemoryContextSwitchTo(old);
+	}
+	paimon_scan_open(scan);
+}
+
 /* Next row of a parallel scan: of the unit at hand, else of the next one that nobody has taken. */
 static bool
 next_parallel(PaimonScanDesc *scan, PaimonRowRef *row)
@@ -178,7 +209,7 @@ paimon_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTable
 				 errdetail("Tables using access method paimon are scanned forward only."),
 				 errhint("Declare the cursor SCROLL over a query with ORDER BY, or fetch forward.")));
 	if (unlikely(scan->reader == NULL))
-		paimon_scan_open(scan);
+		begin_fetching(scan, slot);
 	while (!scan->exhausted)
 	{
 		if (sscan->rs_parallel != NULL ? !next_parallel(scan, &row) : !paimon_reader_next(scan->reader, &row))

@@ -10,6 +10,7 @@
 #ifdef PAIMON_TESTING
 
 #include "access/xact.h"
+#include "compat.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"

@@ -33,6 +33,7 @@ struct PaimonBufferIter
 	int			ncursors;		/* spilled runs, newest first */
 	SpillCursor *cursors;
 	bool	   *cursor_valid;
+	int			taken;			/* cursor whose present row was given last and is still to be stepped over, or -1 */
 	StringInfoData last;		/* key given last */
 	bool		started;
 };
@@ -105,6 +106,7 @@ close_sources(PaimonBufferIter *it)
 		paimon_view_release(it->view);
 	it->view = NULL;
 	it->mem = NULL;
+	it->taken = -1;
 	for (int i = 0; i < it->ncursors; i++)
 		paimon_spillcursor_end(&it->cursors[i]);
 	it->ncursors = 0;
@@ -161,6 +163,7 @@ paimon_bufiter_begin(PaimonTable *table, Relation rel, int bucket, CommandId cid
 	it->cid = cid;
 	it->forward = forward;
 	it->cxt = CurrentMemoryContext;
+	it->taken = -1;
 	initStringInfo(&it->last);
 	open_sources(it);
 	return it;
@@ -175,12 +178,19 @@ compare_sources(PaimonBufferIter *it, PaimonBytes a, PaimonBytes b)
 	return it->forward ? c : -c;
 }
 
-/* Gives the smallest key's newest record and steps over that key in all sources. */
+/*
+ * Gives the smallest key's newest record and steps over that key in all sources.  A cursor's record lives in the cursor until it moves: the one that was
+ * given moves at the next call.
+ */
 static bool
 take(PaimonBufferIter *it, PaimonBufferRecord *out)
 {
 	int			best = -2;
 	PaimonBytes best_key = {0};
+
+	if (it->taken >= 0)
+		it->cursor_valid[it->taken] = paimon_spillcursor_next(&it->cursors[it->taken]);
+	it->taken = -1;
 
 	if (it->mem != NULL)
 	{
@@ -215,12 +225,13 @@ take(PaimonBufferIter *it, PaimonBufferRecord *out)
 		out->payload.data = bufrecord_payload(it->mem);
 		out->payload.len = it->mem->len;
 		paimon_ordinal_tid(it->mem->ordinal, &out->tid);
+		it->wb->tids_given = true;
 		advance_memory(it);
 	}
 	else
 	{
 		paimon_spillcursor_record(&it->cursors[best], out);
-		it->cursor_valid[best] = paimon_spillcursor_next(&it->cursors[best]);
+		it->taken = best;
 	}
 	for (int i = 0; i < it->ncursors; i++)
 	{
@@ -239,6 +250,7 @@ take(PaimonBufferIter *it, PaimonBufferRecord *out)
 static void
 position(PaimonBufferIter *it, const uint8 *key, uint32 len, bool strictly)
 {
+	it->taken = -1;
 	if (it->view != NULL)
 	{
 		if (key == NULL)

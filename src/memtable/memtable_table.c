@@ -205,3 +205,19 @@ paimon_table_get(Relation rel, bool for_write)
 	entry->table = table;
 	return table;
 }
+
+/*
+ * A copy of the relation's handle that reads its rows as `tupdesc` describes them: ALTER TABLE reads the old rows when the relation's descriptor
+ * is the new one already.  Lives in CurrentMemoryContext; not to be written through.
+ */
+PaimonTable *
+paimon_table_get_as(Relation rel, TupleDesc tupdesc)
+{
+	PaimonTable *table = palloc(sizeof(PaimonTable));
+	PaimonStorageRow row;
+
+	*table = *paimon_table_get(rel, false);
+	storage_row(rel, table->storage_id, &table->options, &row);
+	table->desc = paimon_rowdesc_build_as(rel, tupdesc, &row);
+	return table;
+}

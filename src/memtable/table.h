@@ -39,6 +39,8 @@ extern PaimonTable *paimon_table_get(Relation rel, bool for_write);
 /* Lets go of a handle, and its pin on shared memory, at the end of the transaction: for who visits many tables and stays. */
 extern void paimon_table_release(PaimonTable *table);
 
+extern PaimonTable *paimon_table_get_as(Relation rel, TupleDesc tupdesc);
+
 extern void paimon_table_init(void);	/* relcache callback */
 extern void paimon_table_at_end(void);	/* transaction end: frees what invalidations left */
 

@@ -58,6 +58,9 @@ extern bool paimon_key_type_supported(Oid type, Oid collation, const char **why)
 /* Builds the descriptor in CurrentMemoryContext. */
 extern PaimonRowDesc *paimon_rowdesc_build(Relation rel, const PaimonStorageRow *storage);
 
+/* The same for rows that were written when the relation's columns were as `tupdesc` says (a rewrite reads them so). */
+extern PaimonRowDesc *paimon_rowdesc_build_as(Relation rel, TupleDesc tupdesc, const PaimonStorageRow *storage);
+
 /*
  * Encodes the key of a row from the slot's values (all attributes deformed) into `buf`, which grows by palloc in its context.
  * NULL in a key column raises NOT_NULL_VIOLATION; a key over PAIMON_KEY_MAX bytes raises PROGRAM_LIMIT_EXCEEDED.

@@ -127,12 +127,18 @@ describe_keys(PaimonRowDesc *desc, const char *relname, const PaimonStorageRow *
 PaimonRowDesc *
 paimon_rowdesc_build(Relation rel, const PaimonStorageRow *storage)
 {
+	return paimon_rowdesc_build_as(rel, RelationGetDescr(rel), storage);
+}
+
+PaimonRowDesc *
+paimon_rowdesc_build_as(Relation rel, TupleDesc tupdesc, const PaimonStorageRow *storage)
+{
 	PaimonRowDesc *desc = palloc0(sizeof(PaimonRowDesc));
 	const char *relname = RelationGetRelationName(rel);
 	int			natts;
 
 	/* With its constraints: missing values of added columns are there. */
-	desc->tupdesc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
+	desc->tupdesc = CreateTupleDescCopyConstr(tupdesc);
 	natts = desc->tupdesc->natts;
 	desc->storage_id = storage->storage_id;
 	desc->nbuckets = storage->nbuckets;

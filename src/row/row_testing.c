@@ -14,6 +14,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_type.h"
+#include "compat.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/array.h"

@@ -100,10 +100,10 @@ extern void paimon_rowref_payload(const PaimonRowRef *row, StringInfo buf);
 /* ---- slots (scan_slot.c) ---- */
 
 /* Slot operations that decode columns on demand. */
-extern const TupleTableSlotOps PaimonSlotOps;
+extern const TupleTableSlotOps paimon_slot_ops;
 
 /*
- * Stores a row in a slot made with PaimonSlotOps: takes a reference on the group, or copies key and payload.  Columns are decoded when asked for.
+ * Stores a row in a slot made with paimon_slot_ops: takes a reference on the group, or copies key and payload.  Columns are decoded when asked for.
  */
 extern void paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row, bool whole);
 

@@ -344,7 +344,7 @@ tts_paimon_copyslot(TupleTableSlot *dst, TupleTableSlot *src)
 	PaimonSlot *ps = (PaimonSlot *) src;
 	int			natts = src->tts_tupleDescriptor->natts;
 
-	if (src->tts_ops == &PaimonSlotOps && ps->group != NULL && ps->base.tts_tupleDescriptor->natts == natts)
+	if (src->tts_ops == &paimon_slot_ops && ps->group != NULL && ps->base.tts_tupleDescriptor->natts == natts)
 	{
 		/* another reference will do: nothing can change a group */
 		slot_hold(pd, ps->group);
@@ -370,7 +370,7 @@ tts_paimon_copyslot(TupleTableSlot *dst, TupleTableSlot *src)
 	}
 	dst->tts_nvalid = natts;
 	dst->tts_flags &= ~TTS_FLAG_EMPTY;
-	if (src->tts_ops == &PaimonSlotOps)
+	if (src->tts_ops == &paimon_slot_ops)
 	{
 		pd->table = ps->table;
 		pd->fetched = ps->fetched;
@@ -398,7 +398,7 @@ tts_paimon_copy_minimal_tuple(PAIMON_COPY_MINIMAL_ARGS)
 	return paimon_form_minimal_tuple(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
 }
 
-const TupleTableSlotOps PaimonSlotOps = {
+const TupleTableSlotOps paimon_slot_ops = {
 	.base_slot_size = sizeof(PaimonSlot),
 	.init = tts_paimon_init,
 	.release = tts_paimon_release,
@@ -448,7 +448,7 @@ paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRo
 {
 	PaimonSlot *ps = (PaimonSlot *) slot;
 
-	Assert(slot->tts_ops == &PaimonSlotOps);
+	Assert(slot->tts_ops == &paimon_slot_ops);
 	slot_reset(ps);
 	if (row->group != ps->group)
 		slot_hold(ps, row->group);
@@ -468,7 +468,7 @@ paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRo
 void
 paimon_slot_set_fetched(TupleTableSlot *slot)
 {
-	if (slot->tts_ops == &PaimonSlotOps)
+	if (slot->tts_ops == &paimon_slot_ops)
 		((PaimonSlot *) slot)->fetched = true;
 }
 
@@ -480,7 +480,7 @@ paimon_slot_fill(TupleTableSlot *slot, const PaimonTable *table, const PaimonRow
 	Datum	   *values = palloc0_array(Datum, tupdesc->natts + 1);
 	bool	   *isnull = palloc_array(bool, tupdesc->natts + 1);
 
-	if (slot->tts_ops == &PaimonSlotOps)
+	if (slot->tts_ops == &paimon_slot_ops)
 	{
 		paimon_slot_store(slot, table, row, false);
 		return;

@@ -14,6 +14,7 @@
 #include "access/table.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
+#include "compat.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
