@@ -79,7 +79,7 @@ typedef struct SpillRun
 	bool		repeats;		/* some key has several rows: must be rewritten before it is registered */
 	bool		upserts;		/* some row is a blind upsert */
 	BufFile    *origins;		/* NULL: all rows have cid = min_cid, and their ordinals do not matter one by one */
-	uint32	   *row_of_ordinal; /* row + 1 by ordinal - min_ordinal; only for tables with row triggers */
+	uint32	   *row_of_ordinal; /* row + 1 by ordinal - min_ordinal; only if somebody may ask for a row by its ordinal */
 	XLogRecPtr	lsn;
 } SpillRun;
 
@@ -107,6 +107,7 @@ typedef struct WriteBuffer
 	uint32		hash_size;		/* power of 2 */
 	uint32		hash_used;
 	bool		row_triggers;	/* ctids of records must be found after a spill too */
+	bool		tids_given;		/* so must those that a reader got of records in memory: reset by a spill */
 	List	   *spills;			/* of SpillRun, oldest first; in the transaction's context */
 } WriteBuffer;
 

@@ -204,6 +204,7 @@ paimon_wb_forget_memory(WriteBuffer *wb)
 	wb->min_cid = InvalidCommandId;
 	wb->max_cid = FirstCommandId;
 	wb->upserts = false;
+	wb->tids_given = false;
 	wb->sorted = NULL;
 	wb->hash = NULL;
 	wb->hash_size = wb->hash_used = 0;
@@ -504,6 +505,7 @@ paimon_buffer_get(PaimonTable *table, Relation rel, int bucket, CommandId cid, c
 			if (rec->cid < cid && !paimon_ordinal_is_dead(rec->ordinal))
 			{
 				record_out(rec, out);
+				wb->tids_given = true;
 				return true;
 			}
 		}

@@ -332,11 +332,15 @@ has_live(WriteBuffer *wb)
 {
 	ListCell   *lc;
 
+	/* A run may have live rows between dead ones at its ends. */
 	foreach(lc, wb->spills)
 	{
 		SpillRun   *run = lfirst(lc);
+		bool		dead = false;
 
-		if (!paimon_ordinal_is_dead(run->min_ordinal) || !paimon_ordinal_is_dead(run->max_ordinal))
+		for (int i = 0; i < paimon_bufxact.ndead && !dead; i++)
+			dead = paimon_bufxact.dead[i].start <= run->min_ordinal && paimon_bufxact.dead[i].end > run->max_ordinal;
+		if (!dead)
 			return true;
 	}
 	for (uint64 i = 0; i < wb->nrecords; i++)

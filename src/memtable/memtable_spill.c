@@ -145,7 +145,7 @@ spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint6
 	run->seq = paimon_bufxact.next_spill++;
 	if (run->min_cid != run->max_cid)
 		run->origins = origins_create();
-	if (wb->row_triggers)
+	if (wb->row_triggers || wb->tids_given)
 		run->row_of_ordinal = MemoryContextAllocExtended(paimon_bufxact.cxt,
 														 sizeof(uint32) * (run->max_ordinal - run->min_ordinal + 1),
 														 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
