@@ -312,7 +312,8 @@ paimon_bufiter_next(PaimonBufferIter *it, PaimonBufferRecord *rec)
 
 		if (it->mem == NULL && it->ncursors == 0)
 			return false;		/* was at its end already */
-		last = pnstrdup(it->last.data, len);
+		/* a key has zero bytes, and position() leads to take(), which writes to it->last */
+		last = memcpy(palloc(Max(len, 1)), it->last.data, len);
 		close_sources(it);
 		open_sources(it);
 		position(it, (const uint8 *) last, len, true);
