@@ -14,6 +14,7 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "worker/worker_internal.h"
 
 PG_FUNCTION_INFO_V1(paimon_worker_created);

@@ -14,6 +14,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "compat.h"
 #include "paimon_am.h"
 #include "worker/worker_internal.h"
 
