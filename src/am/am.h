@@ -24,6 +24,12 @@ typedef struct PaimonScanDesc
 	MemoryContext cxt;
 	bool		in_unit;		/* parallel: working on a unit */
 	bool		exhausted;
+	bool		on_row;			/* `last` is the ctid of the row given last */
+	ItemPointerData last;
+	/* once it has changed direction (am_scroll.c) */
+	bool		scrolls;
+	bool		forward;
+	int			bucket;
 	/* ANALYZE only (am_size.c) */
 	double		rows_per_block;
 	double		position;		/* rows read so far */
@@ -31,6 +37,9 @@ typedef struct PaimonScanDesc
 } PaimonScanDesc;
 
 extern void paimon_scan_open(PaimonScanDesc *scan);
+
+/* am_scroll.c */
+extern bool paimon_scan_scroll(PaimonScanDesc *scan, bool forward, PaimonRowRef *row);
 extern const TupleTableSlotOps *paimon_slot_callbacks(Relation rel);
 extern TableScanDesc paimon_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key,
 									   ParallelTableScanDesc pscan, uint32 flags);

@@ -77,6 +77,8 @@ close_reader(PaimonScanDesc *scan)
 	scan->reader = NULL;
 	scan->in_unit = false;
 	scan->exhausted = false;
+	scan->on_row = false;
+	scan->scrolls = false;
 	MemoryContextReset(scan->cxt);
 }
 
@@ -178,6 +180,24 @@ next_parallel(PaimonScanDesc *scan, PaimonRowRef *row)
 	}
 }
 
+static bool
+next_row(PaimonScanDesc *scan, bool forward, PaimonRowRef *row)
+{
+	if (unlikely(scan->scrolls || !forward))
+		return paimon_scan_scroll(scan, forward, row);
+	if (unlikely(scan->exhausted))
+		return false;
+	if (scan->base.rs_parallel != NULL ? !next_parallel(scan, row) : !paimon_reader_next(scan->reader, row))
+	{
+		scan->exhausted = true;
+		scan->on_row = false;
+		return false;
+	}
+	scan->last = row->tid;
+	scan->on_row = true;
+	return true;
+}
+
 /* Catalog-style scan keys: hardly anybody passes them for a user table. */
 static bool
 keys_match(TableScanDesc scan, TupleTableSlot *slot)
@@ -202,22 +222,11 @@ paimon_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTable
 	PaimonScanDesc *scan = (PaimonScanDesc *) sscan;
 	PaimonRowRef row;
 
-	if (unlikely(ScanDirectionIsBackward(direction)))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot scan table \"%s\" backward", RelationGetRelationName(sscan->rs_rd)),
-				 errdetail("Tables using access method paimon are scanned forward only."),
-				 errhint("Declare the cursor SCROLL over a query with ORDER BY, or fetch forward.")));
 	if (unlikely(scan->reader == NULL))
 		begin_fetching(scan, slot);
-	while (!scan->exhausted)
+	while (next_row(scan, ScanDirectionIsForward(direction), &row))
 	{
-		if (sscan->rs_parallel != NULL ? !next_parallel(scan, &row) : !paimon_reader_next(scan->reader, &row))
-		{
-			scan->exhausted = true;
-			break;
-		}
-		paimon_put_row(slot, scan->table, &row, true);
+		paimon_put_row(slot, scan->table, &row, !scan->scrolls);
 		if (sscan->rs_nkeys > 0 && !keys_match(sscan, slot))
 			continue;
 		pgstat_count_heap_getnext(sscan->rs_rd);
