@@ -1,3 +1,4 @@
+SET datestyle = ISO;
 -- The primary key: always a paimon_key index with btree's operator classes, and the only index there can be.
 CREATE SCHEMA ddl_key;
 SET search_path = ddl_key;
