@@ -134,13 +134,17 @@ find_blocker(Commit *c, TransactionId *blocker)
 	return false;
 }
 
-/* A prepared transaction holds exclusive locks on all that it wrote: the flush relies on it (H1). */
+/*
+ * A prepared transaction holds exclusive locks on all that it wrote, against large commits too: flush and readers rely on it (H1).
+ */
 static void
 lock_batch_keys(Commit *c)
 {
 	PaimonShared *shared = c->wb->table->shared;
 	TransactionId blocker;
 
+	if (c->nkeys > 0)
+		paimon_lock_modify(c->wb->storage_id, false);
 	for (uint64 i = 0; i < c->nkeys; i++)
 	{
 		while (paimon_keylock_try(shared, c->keys[i].bucket, c->keys[i].hash, LockTupleExclusive, &blocker) != PAIMON_KEYLOCK_OK)

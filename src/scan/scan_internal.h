@@ -74,8 +74,10 @@ typedef struct PaimonSource
 	const PaimonBytes *keys;	/* NULL until decoded */
 	const uint64 *prefixes;
 
-	/* MEMORY */
+	/* MEMORY: records at positions [pos_lo, pos_hi) */
 	PaimonMemIter *mem;
+	uint64		pos_lo;
+	uint64		pos_hi;
 	PaimonMemRecord memrec;
 
 	/* BUFFER: what was given is copied, since a spill may take it away */
@@ -89,7 +91,7 @@ typedef struct PaimonSource
 extern PaimonSource *paimon_source_run(const PaimonScanState *state, const PaimonKeyRange *range, int bucket,
 									   PaimonFileRow **files, int nfiles, bool forward, bool whole);
 extern PaimonSource *paimon_source_memory(const PaimonScanState *state, const PaimonKeyRange *range, int bucket,
-										  PaimonMemView *view, bool forward);
+										  PaimonMemView *view, uint64 pos_lo, uint64 pos_hi, bool forward);
 extern PaimonSource *paimon_source_buffer(const PaimonScanState *state, const PaimonKeyRange *range, int bucket, bool forward);
 
 /* Goes to the first row in range; m.done if there is none. */
@@ -129,6 +131,7 @@ typedef struct PaimonSectionPart
 {
 	PaimonFileRow **files;
 	int			nfiles;
+	uint64		max_position;
 } PaimonSectionPart;
 
 /* Files whose keys overlap each other's, but no other section's: parts newest first. */

@@ -3,7 +3,8 @@
  * scan_lookup.c
  *	  Point reads: the newest record of one key.
  *
- * Sources are asked from the newest to the oldest, and the first that has the key decides: own rows, log, level-0 runs, then the levels.
+ * Sources are asked from the newest to the oldest, and the first that has the key decides: own rows, log, level-0 runs, then the levels. Runs of
+ * large commits that no flush has reached yet lie between records of the log: a record of the log decides only if they do not have the key.
  * A file is asked only if its bounds and its bloom filter do not rule the key out; then one row group's key column is searched.
  *
  *-------------------------------------------------------------------------
@@ -105,8 +106,9 @@ lookup_file(PaimonLookup *lookup, PaimonFileRow *row, const uint8 *key, uint32 l
 	return true;
 }
 
+/* The newest record in runs at positions from `from` on. */
 static bool
-lookup_runs(PaimonLookup *lookup, int bucket, const PaimonBytes *key, PaimonRowRef *ref)
+lookup_runs(PaimonLookup *lookup, int bucket, const PaimonBytes *key, uint64 from, PaimonRowRef *ref)
 {
 	const PaimonBucketRuns *runs;
 
@@ -119,6 +121,8 @@ lookup_runs(PaimonLookup *lookup, int bucket, const PaimonBytes *key, PaimonRowR
 	{
 		const PaimonSortedRun *run = &runs->runs[i];
 
+		if (run->max_position < from)
+			break;
 		for (int f = paimon_sorted_run_find(run, key->data, key->len); f < run->nfiles; f++)
 		{
 			PaimonFileRow *row = run->files[f];
@@ -133,7 +137,7 @@ lookup_runs(PaimonLookup *lookup, int bucket, const PaimonBytes *key, PaimonRowR
 	return false;
 }
 
-/* The key in memory: own rows, then the log. */
+/* The key in memory: own rows, then the log and what is newer. */
 static bool
 lookup_memory(PaimonLookup *lookup, int bucket, const PaimonBytes *key, PaimonRowRef *ref)
 {
@@ -152,6 +156,8 @@ lookup_memory(PaimonLookup *lookup, int bucket, const PaimonBytes *key, PaimonRo
 	if (state->view != NULL && !paimon_memview_empty(state->view, bucket) &&
 		paimon_memview_get(state->view, bucket, key->data, key->len, &rec))
 	{
+		if (lookup_runs(lookup, bucket, key, Max(rec.position, state->log.head), ref))
+			return true;
 		ref->kind = rec.kind;
 		ref->payload = rec.payload;
 		paimon_log_position_to_tid(state->rel, state->table->storage_id, rec.position, &ref->tid);
@@ -179,7 +185,7 @@ paimon_lookup_get(PaimonLookup *lookup, int bucket, const uint8 *key, uint32 len
 	row->key.data = copy;
 	row->key.len = len;
 	row->bucket = bucket;
-	found = lookup_memory(lookup, bucket, &row->key, row) || lookup_runs(lookup, bucket, &row->key, row);
+	found = lookup_memory(lookup, bucket, &row->key, row) || lookup_runs(lookup, bucket, &row->key, 0, row);
 	MemoryContextSwitchTo(old);
 	return found && !paimon_kind_is_removal(row->kind);
 }

@@ -206,6 +206,7 @@ sections_make_one(PaimonReader *reader, const PaimonSortedRun *runs, int nruns)
 		part->files = palloc_array(PaimonFileRow *, runs[i].nfiles);
 		memcpy(part->files, runs[i].files, runs[i].nfiles * sizeof(PaimonFileRow *));
 		part->nfiles = runs[i].nfiles;
+		part->max_position = runs[i].max_position;
 		if (runs[i].order_unsure)
 			order_files(reader, part->files, part->nfiles);
 	}
@@ -377,34 +378,53 @@ part_in_range(const PaimonReader *reader, const PaimonSectionPart *part)
 	return false;
 }
 
-/* Makes the sources of a section: buffer, log, runs newest first. */
+/* The log's records at positions [lo, hi). */
+static void
+add_log(PaimonReader *reader, uint64 lo, uint64 hi)
+{
+	PaimonMemView *view = reader->inputs != NULL ? reader->inputs->view : reader->state.view;
+
+	if (reader->has_view && lo < hi)
+		add_source(reader, paimon_source_memory(&reader->state, &reader->range, reader->bucket, view, lo, hi, reader->spec.forward));
+}
+
+/*
+ * Makes the sources of a section: buffer, log, runs newest first.  Large commits that no flush has reached yet lie between records of the
+ * log: what was appended before them is older.
+ */
 static void
 make_sources(PaimonReader *reader, PaimonSection *section)
 {
 	const PaimonScanState *state = &reader->state;
 	bool		forward = reader->spec.forward;
+	uint64		log_end = PG_UINT64_MAX;
 	int			nruns = 0;
 
 	if (reader->has_buffer)
 		add_source(reader, paimon_source_buffer(state, &reader->range, reader->bucket, forward));
-	if (reader->has_view)
-		add_source(reader, paimon_source_memory(state, &reader->range, reader->bucket,
-												reader->inputs != NULL ? reader->inputs->view : state->view, forward));
 	for (int i = 0; i < section->nparts; i++)
 		if (part_in_range(reader, &section->parts[i]))
 			nruns++;
 	for (int i = 0; i < section->nparts; i++)
 	{
+		PaimonSectionPart *part = &section->parts[i];
 		PaimonSource *source;
 
-		if (!part_in_range(reader, &section->parts[i]))
+		if (!part_in_range(reader, part))
 			continue;
-		source = paimon_source_run(state, &reader->range, reader->bucket, section->parts[i].files,
-								   section->parts[i].nfiles, forward, reader->spec.whole);
+		if (log_end > 0)
+		{
+			bool		within = reader->inputs == NULL && part->max_position >= state->log.head;
+
+			add_log(reader, within ? part->max_position : 0, log_end);
+			log_end = within ? part->max_position : 0;
+		}
+		source = paimon_source_run(state, &reader->range, reader->bucket, part->files, part->nfiles, forward, reader->spec.whole);
 		/* if it will be alone nobody compares its keys */
-		source->keyed = nruns > 1 || reader->nsources > 0;
+		source->keyed = nruns > 1 || reader->has_view || reader->nsources > 0;
 		add_source(reader, source);
 	}
+	add_log(reader, 0, log_end);
 }
 
 /* Begins a section; false if it has no rows in range. */
@@ -418,7 +438,7 @@ open_section(PaimonReader *reader, PaimonSection *section)
 	reader->section_callback.arg = reader;
 	MemoryContextRegisterResetCallback(reader->section_cxt, &reader->section_callback);
 	old = MemoryContextSwitchTo(reader->section_cxt);
-	reader->sources = palloc_array(PaimonSource *, section->nparts + 2);
+	reader->sources = palloc_array(PaimonSource *, 2 * section->nparts + 2);
 	reader->in_section = true;
 	make_sources(reader, section);
 	if (reader->nsources == 1 && reader->sources[0]->kind != PAIMON_SOURCE_MEMORY)

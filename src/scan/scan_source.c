@@ -54,10 +54,12 @@ paimon_source_run(const PaimonScanState *state, const PaimonKeyRange *range, int
 
 PaimonSource *
 paimon_source_memory(const PaimonScanState *state, const PaimonKeyRange *range, int bucket,
-					 PaimonMemView *view, bool forward)
+					 PaimonMemView *view, uint64 pos_lo, uint64 pos_hi, bool forward)
 {
 	PaimonSource *s = source_make(PAIMON_SOURCE_MEMORY, state, range, bucket, forward);
 
+	s->pos_lo = pos_lo;
+	s->pos_hi = pos_hi;
 	s->mem = paimon_memiter_begin(view, bucket, forward);
 	return s;
 }
@@ -116,11 +118,17 @@ below_range(const PaimonKeyRange *range, const uint8 *key, uint32 len)
 
 /* ---------- records in memory ---------- */
 
+/* From the record at hand on, the first one at a position of the source's. */
 static void
 memory_set(PaimonSource *s, bool found)
 {
 	const PaimonBytes *key = &s->memrec.key;
 
+	while (found && (s->memrec.position < s->pos_lo || s->memrec.position >= s->pos_hi))
+	{
+		CHECK_FOR_INTERRUPTS();
+		found = paimon_memiter_next(s->mem, &s->memrec);
+	}
 	if (!found || (s->forward ? above_range(s->range, key->data, key->len) : below_range(s->range, key->data, key->len)))
 	{
 		s->m.done = true;
