@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "am/am.h"
+#include "merge/merge.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
 
@@ -34,12 +35,6 @@ void
 paimon_index_fetch_end(struct IndexFetchTableData *data)
 {
 	pfree(data);
-}
-
-static bool
-is_delete(uint8 kind)
-{
-	return kind == PAIMON_KIND_REMOVE || kind == PAIMON_KIND_DELETE || kind == PAIMON_KIND_UPDATE_BEFORE;
 }
 
 bool
@@ -78,7 +73,7 @@ paimon_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot,
 	PaimonRowRef row;
 
 	ExecClearTuple(slot);
-	if (!paimon_resolve_tid(table, rel, tid, &row) || is_delete(row.kind))
+	if (!paimon_resolve_tid(table, rel, tid, &row) || paimon_kind_is_removal(row.kind))
 		return false;
 	paimon_put_row(slot, table, &row, false);
 	if (snapshot != NULL && snapshot->snapshot_type != SNAPSHOT_ANY)
@@ -136,7 +131,7 @@ paimon_tuple_satisfies_snapshot(Relation rel, TupleTableSlot *slot, Snapshot sna
 	PaimonRowRef row;
 	PaimonBytes key;
 
-	if (!paimon_resolve_tid(table, rel, &slot->tts_tid, &row) || is_delete(row.kind))
+	if (!paimon_resolve_tid(table, rel, &slot->tts_tid, &row) || paimon_kind_is_removal(row.kind))
 		return false;
 	key.data = memcpy(palloc(row.key.len), row.key.data, row.key.len);
 	key.len = row.key.len;

@@ -16,18 +16,13 @@
 #include "access/xact.h"
 #include "am/am.h"
 #include "core/core_bloom.h"
+#include "merge/merge.h"
 #include "miscadmin.h"
 #include "stop.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-
-static bool
-is_delete(uint8 kind)
-{
-	return kind == PAIMON_KIND_REMOVE || kind == PAIMON_KIND_DELETE || kind == PAIMON_KIND_UPDATE_BEFORE;
-}
 
 /*
  * The context that one row's work is done in, emptied at the start of the next: statements touch millions of rows.
@@ -224,7 +219,7 @@ paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, Pai
 		return TM_Deleted;
 	initStringInfo(&payload);
 	paimon_rowref_payload(row, &payload);
-	if (is_delete(target->kind))
+	if (paimon_kind_is_removal(target->kind))
 		result = TM_Updated;	/* cannot be: a delete marker is never given as a row */
 	else if (payload.len == target->payload.len && memcmp(payload.data, target->payload.data, payload.len) == 0)
 		result = TM_Ok;
@@ -246,7 +241,7 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 	TM_Result	result;
 	bool		unchanged;
 
-	if (!paimon_target_get(table, rel, tid, true, &target) || is_delete(target.kind))
+	if (!paimon_target_get(table, rel, tid, true, &target) || paimon_kind_is_removal(target.kind))
 		return TM_Deleted;
 	CheckForSerializableConflictIn(rel, tid, ItemPointerGetBlockNumberNoCheck(tid));
 

@@ -12,6 +12,7 @@
 #include "access/multixact.h"
 #include "access/xact.h"
 #include "am/am.h"
+#include "merge/merge.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
@@ -124,12 +125,6 @@ paimon_tuple_complete_speculative(Relation rel, TupleTableSlot *slot, uint32 tok
 	/* Not reached: a speculative insertion never begins. */
 }
 
-static bool
-is_delete(uint8 kind)
-{
-	return kind == PAIMON_KIND_REMOVE || kind == PAIMON_KIND_DELETE || kind == PAIMON_KIND_UPDATE_BEFORE;
-}
-
 /*
  * Locks the target's key and makes sure that it is still what was seen.  `crosscheck`: RI in serializable transactions; the row must
  * be visible to that snapshot too.
@@ -146,7 +141,7 @@ lock_target(PaimonTable *table, Relation rel, ItemPointer tid, PaimonTarget *tar
 
 	memset(tmfd, 0, sizeof(*tmfd));
 	tmfd->ctid = *tid;
-	if (is_delete(target->kind))
+	if (paimon_kind_is_removal(target->kind))
 		return TM_Deleted;
 	result = paimon_check_touched(table, rel, target, cid, tmfd);
 	if (result != TM_Ok)
