@@ -73,5 +73,9 @@ run_unprivileged "$tmp" bash "$tmp/src/test/run/inside.sh" "$tmp" "$(private_pg_
 	"${kinds[@]}" || rc=$?
 if [[ $rc -ne 0 ]]; then
 	keep_logs "$tmp" "$root/check-logs"
+elif [[ -f $tmp/out/bench/result.json ]]; then
+	mkdir -p "$root/check-logs"
+	cp "$tmp/out/bench/result.json" "$root/check-logs/bench.json"
+	echo "All figures, round by round: check-logs/bench.json"
 fi
 exit "$rc"
