@@ -241,16 +241,14 @@ class Round:
 
     def op_cursor_update(self, session):
         """WHERE CURRENT OF."""
+        if not self.twins.kind:
+            return
         g = self.some_g(session.number)
         self.begin(session)
         session.wrote = True
         change = self.rng.choice(['DELETE FROM {T} WHERE CURRENT OF cc', 'UPDATE {T} SET v = -v WHERE CURRENT OF cc'])
         tags = []
         for table in (self.twins.paimon, self.twins.heap):
-            # Without a key several rows may have the number: the one with the smallest text
-            where = self.twins.where_key(g)
-            if not self.twins.kind:
-                where = 'g = %d AND NOT EXISTS (SELECT FROM {T} y WHERE y.g = {T}.g AND y.ctid <> {T}.ctid)'.replace('{T}', table) % g
             self.run(session, 'DECLARE cc CURSOR FOR SELECT * FROM %s WHERE %s%s' % (table, where, ' FOR UPDATE' if self.cursor_no % 2 else ''))
             self.run(session, 'FETCH cc')
             if session.conn.tag == 'FETCH 1':
