@@ -17,6 +17,8 @@
 
 #include "access/transam.h"
 #include "lib/ilist.h"
+#include "miscadmin.h"
+#include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
@@ -251,6 +253,42 @@ paimon_memview_close(PaimonMemView *view)
 	pfree(view);
 }
 
+/* Reports the writer of a batch that the view's snapshot does not see. */
+static void
+check_conflict(PaimonMemView *view, PaimonBatchInfo *b)
+{
+	if (!paimon_batch_visible(b, view->snapshot) && (paimon_batch_running(b) || paimon_batch_committed(b)))
+		CheckForSerializableConflictOut(view->rel, b->xid, view->snapshot);
+}
+
+void
+paimon_memview_check_conflicts(PaimonMemView *view, const PaimonLogRow *log)
+{
+	Assert(view->mode == PAIMON_VIEW_SNAPSHOT);
+	for (int i = 0; i < log->nleftover; i++)
+	{
+		PaimonBatchInfo b;
+
+		peek_batch(view, log->leftover[i], &b);
+		check_conflict(view, &b);
+	}
+	for (int i = 0; i < view->nsources; i++)
+	{
+		PaimonViewSource *s = &view->sources[i];
+		PaimonRef         ref = __atomic_load_n(&s->mt->first_batch, __ATOMIC_ACQUIRE);
+
+		while (ref != PAIMON_NO_REF)
+		{
+			PaimonBatchInfo *b = paimon_arena_ptr(s->arena, ref);
+
+			CHECK_FOR_INTERRUPTS();
+			if (b->position >= s->lo && b->position < s->hi)
+				check_conflict(view, b);
+			ref = __atomic_load_n(&b->next, __ATOMIC_ACQUIRE);
+		}
+	}
+}
+
 static int
 compare_u64(const void *a, const void *b)
 {
@@ -260,13 +298,28 @@ compare_u64(const void *a, const void *b)
 	return x < y ? -1 : (x > y ? 1 : 0);
 }
 
+/*
+ * What a serializable transaction does not see because the writer runs beside it comes after it in any serial order.
+ * The other direction is found by the writer, after its append, from the reader's lock on the relation.
+ */
+static void
+conflict_out(PaimonMemView *view, PaimonBatchInfo *b)
+{
+	if (TransactionIdIsValid(b->xid) && __atomic_load_n(&b->hint, __ATOMIC_RELAXED) != PAIMON_HINT_ABORTED)
+		CheckForSerializableConflictOut(view->rel, b->xid, view->snapshot);
+}
+
 bool
 paimon_memview_shows(PaimonMemView *view, PaimonBatchInfo *b)
 {
 	switch (view->mode)
 	{
 		case PAIMON_VIEW_SNAPSHOT:
-			return paimon_batch_visible(b, view->snapshot);
+			if (paimon_batch_visible(b, view->snapshot))
+				return true;
+			if (unlikely(IsolationIsSerializable()))
+				conflict_out(view, b);
+			return false;
 		case PAIMON_VIEW_FLUSH:
 			if (view->nexcluded > 0 &&
 				bsearch(&b->position, view->excluded, view->nexcluded, sizeof(uint64), compare_u64) != NULL)

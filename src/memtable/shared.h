@@ -145,6 +145,12 @@ extern PaimonMemView *paimon_memview_open_flush(PaimonShared *shared, Relation r
 												const struct PaimonCut *cut);
 extern void           paimon_memview_close(PaimonMemView *view);
 
+/*
+ * For serializable readers (H8): every transaction whose writes are in the log or in files and which the view's snapshot does not see has a batch in the
+ * log at or above the snapshot's head, large commits an empty one. Reports them all as conflicts; may raise a serialization failure.
+ */
+extern void paimon_memview_check_conflicts(PaimonMemView *view, const PaimonLogRow *log);
+
 /* True if no record at all is visible in the view (cheap: scans skip the merge). */
 extern bool paimon_memview_empty(PaimonMemView *view, int bucket);
 

@@ -53,7 +53,12 @@ paimon_scanstate_open(PaimonScanState *state, PaimonTable *table, Relation rel, 
 		return;
 	state->levels = paimon_levels_load(table->storage_id, RelationGetRelationName(rel), state->snapshot, &state->log);
 	if (table->shared != NULL)
+	{
 		state->view = paimon_memview_open(table->shared, rel, state->snapshot, &state->log, PG_UINT64_MAX);
+		/* after our predicate lock: who appends later finds that */
+		if (CheckForSerializableConflictOutNeeded(rel, state->snapshot))
+			paimon_memview_check_conflicts(state->view, &state->log);
+	}
 }
 
 void
