@@ -248,6 +248,7 @@ class Round:
         session.wrote = True
         change = self.rng.choice(['DELETE FROM {T} WHERE CURRENT OF cc', 'UPDATE {T} SET v = -v WHERE CURRENT OF cc'])
         tags = []
+        where = self.twins.where_key(g)
         for table in (self.twins.paimon, self.twins.heap):
             self.run(session, 'DECLARE cc CURSOR FOR SELECT * FROM %s WHERE %s%s' % (table, where, ' FOR UPDATE' if self.cursor_no % 2 else ''))
             self.run(session, 'FETCH cc')
