@@ -298,28 +298,13 @@ compare_u64(const void *a, const void *b)
 	return x < y ? -1 : (x > y ? 1 : 0);
 }
 
-/*
- * What a serializable transaction does not see because the writer runs beside it comes after it in any serial order.
- * The other direction is found by the writer, after its append, from the reader's lock on the relation.
- */
-static void
-conflict_out(PaimonMemView *view, PaimonBatchInfo *b)
-{
-	if (TransactionIdIsValid(b->xid) && __atomic_load_n(&b->hint, __ATOMIC_RELAXED) != PAIMON_HINT_ABORTED)
-		CheckForSerializableConflictOut(view->rel, b->xid, view->snapshot);
-}
-
 bool
 paimon_memview_shows(PaimonMemView *view, PaimonBatchInfo *b)
 {
 	switch (view->mode)
 	{
 		case PAIMON_VIEW_SNAPSHOT:
-			if (paimon_batch_visible(b, view->snapshot))
-				return true;
-			if (unlikely(IsolationIsSerializable()))
-				conflict_out(view, b);
-			return false;
+			return paimon_batch_visible(b, view->snapshot);
 		case PAIMON_VIEW_FLUSH:
 			if (view->nexcluded > 0 &&
 				bsearch(&b->position, view->excluded, view->nexcluded, sizeof(uint64), compare_u64) != NULL)
