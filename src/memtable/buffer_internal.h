@@ -120,6 +120,7 @@ typedef struct BufferXact
 	uint64		next_ordinal;
 	Size		bytes;			/* over all buffers */
 	int32		next_spill;
+	List	   *origins;		/* of BufFile: open temporary files of spilled runs, also of runs that an error cut short */
 	Snapshot	snapshot;		/* registered with the top resource owner at the first write (H10) */
 	List	   *buffers;		/* of WriteBuffer */
 	/* ordinals killed by ROLLBACK TO: ascending, disjoint, half open */
@@ -159,6 +160,7 @@ extern uint64 paimon_view_find(const SortedView *view, int bucket, const uint8 *
 /* memtable_spill.c */
 extern void paimon_wb_spill(WriteBuffer *wb, Relation rel);
 extern void paimon_spill_clean(WriteBuffer *wb, Relation rel);
+extern void paimon_spill_end(void);
 extern XLogRecPtr paimon_spill_lsn(const WriteBuffer *wb);
 
 /* A cursor over the rows of one spilled run that a command may see. */

@@ -502,6 +502,7 @@ precommit(bool prepare)
 		if (commits[i].large)
 			commit_large(&commits[i]);
 	}
+	paimon_spill_end();
 	if (!prepare)
 		flush_overflow(commits, n);
 	for (int i = 0; i < n; i++)

@@ -35,8 +35,16 @@ origins_create(void)
 	CurrentResourceOwner = TopTransactionResourceOwner;
 	file = BufFileCreateTemp(false);
 	CurrentResourceOwner = old_owner;
+	paimon_bufxact.origins = lappend(paimon_bufxact.origins, file);
 	MemoryContextSwitchTo(old);
 	return file;
+}
+
+static void
+origins_close(BufFile *file)
+{
+	paimon_bufxact.origins = list_delete_ptr(paimon_bufxact.origins, file);
+	BufFileClose(file);
 }
 
 static void
@@ -683,9 +691,33 @@ paimon_spill_clean(WriteBuffer *wb, Relation rel)
 		if (run->repeats || touches_dead(run))
 			rewrite_run(wb, rel, run);
 		if (run->origins != NULL)
-			BufFileClose(run->origins);
+			origins_close(run->origins);
 		run->origins = NULL;
 		PAIMON_STOP_POINT("spill-cleaned");
 	}
 	MemoryContextSwitchTo(old);
+}
+
+/*
+ * After the registration of what is to be registered: closes the temporary files of runs of which nothing is left, whose tables went or got
+ * a new storage, or which an error cut short.  Such runs are forgotten.
+ */
+void
+paimon_spill_end(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, paimon_bufxact.buffers)
+	{
+		WriteBuffer *wb = lfirst(lc);
+		ListCell   *rc;
+
+		foreach(rc, wb->spills)
+		{
+			if (((SpillRun *) lfirst(rc))->origins != NULL)
+				wb->spills = foreach_delete_current(wb->spills, rc);
+		}
+	}
+	while (paimon_bufxact.origins != NIL)
+		origins_close(linitial(paimon_bufxact.origins));
 }
