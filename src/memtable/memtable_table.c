@@ -188,7 +188,8 @@ paimon_table_get(Relation rel, bool for_write)
 
 	entry = hash_search(tables, &locator, HASH_FIND, NULL);
 	if (entry != NULL && entry->table != NULL && entry->table->valid &&
-		entry->table->relid == RelationGetRelid(rel) && (entry->table->storage_id != 0 || !for_write))
+		entry->table->relid == RelationGetRelid(rel) &&
+		(entry->table->storage_id != 0 || (!for_write && paimon_storage_id(rel) == 0)))
 	{
 		/* The server may have been promoted since the handle was built. */
 		if (for_write && entry->table->shared != NULL)
@@ -196,7 +197,10 @@ paimon_table_get(Relation rel, bool for_write)
 		return entry->table;
 	}
 
-	/* An unlogged storage may have been reborn with another id since: read it anew whenever the handle is built. */
+	/*
+	 * An unlogged storage may have been reborn with another id since, by another session, too: so the id is read anew whenever the handle is built,
+	 * and a handle of a storage without an id is looked at twice above.
+	 */
 	table = build(rel, for_write ? paimon_storage_assign_id(rel) : paimon_storage_id(rel));
 
 	entry = hash_search(tables, &locator, HASH_ENTER, &found);
