@@ -39,6 +39,22 @@ load_link(const PaimonRef *link)
 	return __atomic_load_n(link, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * A search that stops on this level goes on one level down from the same node.  In a large list each node is a miss of the
+ * processor's caches, so the node met first there is asked for while this level's is still on its way.
+ */
+static inline void
+prefetch_below(const PaimonArena *arena, const PaimonRef *links, uint32_t level)
+{
+	PaimonRef	below;
+
+	if (level == 0)
+		return;
+	below = __atomic_load_n(&links[level - 1], __ATOMIC_RELAXED);
+	if (below != PAIMON_NO_REF)
+		__builtin_prefetch(paimon_arena_ptr(arena, below));
+}
+
 /* Three-way comparison of a node's key with the one searched. */
 static int
 compare_key(const PaimonSkipNode *n, const SearchKey *s)
@@ -85,6 +101,8 @@ search(const PaimonSkipList *list, const PaimonArena *arena, const SearchKey *s,
 	{
 		PaimonRef	next = load_link(&links[level]);
 		const PaimonSkipNode *n = next == PAIMON_NO_REF ? NULL : paimon_arena_ptr(arena, next);
+
+		prefetch_below(arena, links, level);
 
 		/* the node that stopped the level above needs no second comparison */
 		if (n != NULL && next != known_not_before && is_before(n, s))
@@ -208,6 +226,82 @@ paimon_skip_insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng, cons
 	__atomic_store_n(&list->count, list->count + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&list->bytes, list->bytes + ((size + 7) & ~UINT32_C(7)), __ATOMIC_RELAXED);
 	return PAIMON_OK;
+}
+
+/* One of the walks of paimon_skip_warm: it has asked for the node behind links[level]. */
+typedef struct Walk
+{
+	const PaimonRef *links;
+	uint64_t	prefix;
+	uint32_t	level;
+	bool		done;
+} Walk;
+
+/* Follows links down from w->level to the first that leads somewhere, and asks for that node. */
+static void
+walk_ask(Walk *w, const PaimonArena *arena)
+{
+	for (;;)
+	{
+		PaimonRef	next = load_link(&w->links[w->level]);
+
+		if (next != PAIMON_NO_REF)
+		{
+			__builtin_prefetch(paimon_arena_ptr(arena, next));
+			return;
+		}
+		if (w->level == 0)
+		{
+			w->done = true;
+			return;
+		}
+		w->level--;
+	}
+}
+
+/* Looks at the node asked for: on to it or down.  Prefixes are enough here; equal ones end the walk. */
+static void
+walk_step(Walk *w, const PaimonArena *arena)
+{
+	PaimonRef	next = load_link(&w->links[w->level]);
+	const PaimonSkipNode *n = paimon_arena_ptr(arena, next);
+
+	if (n->prefix < w->prefix)
+		w->links = n->next;
+	else if (w->level == 0)
+		w->done = true;
+	else
+		w->level--;
+	if (!w->done)
+		walk_ask(w, arena);
+}
+
+void
+paimon_skip_warm(const PaimonSkipList *list, const PaimonArena *arena, const PaimonSkipWarmKey *keys, int n)
+{
+	Walk		walks[PAIMON_SKIP_WARM_MAX];
+	uint32_t	top = __atomic_load_n(&list->height, __ATOMIC_RELAXED) - 1;
+	bool		any = true;
+
+	if (n > PAIMON_SKIP_WARM_MAX)
+		n = PAIMON_SKIP_WARM_MAX;
+	for (int i = 0; i < n; i++)
+	{
+		walks[i] = (Walk) {list->head, paimon_key_prefix(keys[i].key, keys[i].len), top, false};
+		walk_ask(&walks[i], arena);
+	}
+	while (any)
+	{
+		any = false;
+		for (int i = 0; i < n; i++)
+		{
+			if (!walks[i].done)
+			{
+				walk_step(&walks[i], arena);
+				any |= !walks[i].done;
+			}
+		}
+	}
 }
 
 void

@@ -85,6 +85,20 @@ extern PaimonResult paimon_skip_insert(PaimonSkipList *list, PaimonArena *arena,
 									   const PaimonSkipEntry *e);
 
 /*
+ * Brings what the inserts of n keys (at most PAIMON_SKIP_WARM_MAX) will look at into the processor's caches, by walking to all of them at once: in a
+ * large list an insert is mostly waiting for memory, and so the waits overlap.  Changes nothing.
+ */
+#define PAIMON_SKIP_WARM_MAX 16
+
+typedef struct PaimonSkipWarmKey
+{
+	const uint8_t *key;
+	uint32_t	len;
+} PaimonSkipWarmKey;
+
+extern void paimon_skip_warm(const PaimonSkipList *list, const PaimonArena *arena, const PaimonSkipWarmKey *keys, int n);
+
+/*
  * A position in a list.  Stays usable while others insert; must be given up when the arena may be released.
  */
 typedef struct PaimonSkipIter

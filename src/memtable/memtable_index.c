@@ -160,6 +160,29 @@ add_batch_info(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const Pa
 	return ref;
 }
 
+/*
+ * The records of a bucket that come next, up to PAIMON_SKIP_WARM_MAX: where they go is brought into the processor's caches.  Returns how many.
+ */
+static int
+warm_ahead(const PaimonSkipList *list, const PaimonArena *arena, PaimonBatchReader ahead, const PaimonBatchRecord *first)
+{
+	PaimonSkipWarmKey keys[PAIMON_SKIP_WARM_MAX];
+	PaimonBatchRecord rec = *first;
+	int               n = 0;
+
+	do
+	{
+		if (rec.bucket != first->bucket)
+			break;
+		keys[n].key = rec.key.data;
+		keys[n].len = rec.key.len;
+		n++;
+	} while (n < PAIMON_SKIP_WARM_MAX && paimon_batch_read_next(&ahead, &rec));
+	if (n > 1)
+		paimon_skip_warm(list, arena, keys, n);
+	return n;
+}
+
 static bool
 insert_records(PaimonMemtable *mt, PaimonArena *arena, PaimonRef info, uint64 position, const PaimonBatchHeader *header,
 			   const uint8 *body, uint32 inline_max)
@@ -168,6 +191,7 @@ insert_records(PaimonMemtable *mt, PaimonArena *arena, PaimonRef info, uint64 po
 	PaimonBatchRecord rec;
 	PaimonSkipList   *list = NULL;
 	int               bucket = -1;
+	int               warmed = 0;
 
 	paimon_batch_read_begin(&reader, position, header, body);
 	while (paimon_batch_read_next(&reader, &rec))
@@ -181,7 +205,11 @@ insert_records(PaimonMemtable *mt, PaimonArena *arena, PaimonRef info, uint64 po
 			bucket = rec.bucket;
 			if ((list = list_for(mt, arena, bucket)) == NULL)
 				return false;
+			warmed = 0;
 		}
+		if (warmed == 0)
+			warmed = warm_ahead(list, arena, reader, &rec);
+		warmed--;
 		e.key = rec.key.data;
 		e.key_len = rec.key.len;
 		e.pos = rec.position;

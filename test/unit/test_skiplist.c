@@ -96,6 +96,12 @@ insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng, const Record *r)
 	PaimonSkipEntry e = {r->key, r->key_len, r->pos, r->batch, r->kind, r->external,
 	r->external ? NULL : r->payload, r->payload_len};
 
+	PaimonSkipWarmKey warm[PAIMON_SKIP_WARM_MAX + 1];
+
+	/* Warming must change nothing and end, whatever the keys: several equal ones, more than it takes. */
+	for (int i = 0; i <= PAIMON_SKIP_WARM_MAX; i++)
+		warm[i] = (PaimonSkipWarmKey) {e.key, i % 3 == 0 ? e.key_len : e.key_len / 2};
+	paimon_skip_warm(list, arena, warm, (int) (e.pos % (PAIMON_SKIP_WARM_MAX + 2)));
 	return paimon_skip_insert(list, arena, rng, &e);
 }
 
