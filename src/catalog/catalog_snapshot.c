@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
@@ -101,9 +102,14 @@ paimon_catalog_snapshot_insert(const PaimonSnapshotRow *row)
 
 /*
  * To be called after the publish lock was got.  Whatever the isolation level, the snapshot is a new one.
+ *
+ * While a parallel plan runs (CREATE TABLE AS writes above one, and workers may be the first to use a table) the server refuses
+ * GetLatestSnapshot; a catalog snapshot is as new, and a new one is taken for relations without syscache, as the manifest's are.
  */
 Snapshot
 paimon_catalog_latest_snapshot(void)
 {
+	if (IsInParallelMode())
+		return RegisterSnapshot(GetCatalogSnapshot(paimon_manifest_table_oid(PAIMON_MANIFEST_FILE)));
 	return RegisterSnapshot(GetLatestSnapshot());
 }

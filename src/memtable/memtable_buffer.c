@@ -358,10 +358,13 @@ paimon_wb_newest(WriteBuffer *wb, int bucket, const uint8 *key, uint32 len)
 
 /* ---- writing ---- */
 
+/*
+ * The leader may write while a parallel plan runs, if its transaction has an id already: CREATE TABLE AS and REFRESH MATERIALIZED VIEW do.
+ */
 static void
 refuse_in_parallel(Relation rel)
 {
-	if (IsParallelWorker() || IsInParallelMode())
+	if (IsParallelWorker() || (IsInParallelMode() && !TransactionIdIsValid(GetCurrentTransactionIdIfAny())))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 				 errmsg("cannot write to table \"%s\" during a parallel operation", RelationGetRelationName(rel))));
