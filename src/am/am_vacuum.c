@@ -40,15 +40,15 @@ leave_vacuum_state(void)
 	InvalidateCatalogSnapshot();
 }
 
-/* Autovacuum does not ask: workers flush and reclaim by themselves when it is time. */
-static void
+/* False if there is no worker.  Autovacuum does not ask: workers flush and reclaim by themselves when it is time. */
+static bool
 ask_worker(Relation rel, int elevel)
 {
 	int64		snapshot_id;
 
 	if (IsAutoVacuumWorkerProcess() || RelationUsesLocalBuffers(rel))
-		return;
-	switch (paimon_worker_do(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_RECLAIM, &snapshot_id))
+		return true;
+	switch (paimon_worker_do(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &snapshot_id))
 	{
 		case PAIMON_WORK_DONE:
 			ereport(elevel,
@@ -61,8 +61,20 @@ ask_worker(Relation rel, int elevel)
 					(errmsg("table \"%s\" was not flushed, only frozen", RelationGetRelationName(rel)),
 					 errdetail("There is no background worker of paimon_am to flush it."),
 					 errhint("Set paimon.max_workers to at least 1 and max_worker_processes high enough.")));
-			break;
+			return false;
 	}
+	return true;
+}
+
+/* Without workers nobody else does it.  Our own snapshot is as old as this VACUUM, so what was in use when it began stays. */
+static void
+reclaim(Relation rel, PaimonTable *table, int elevel)
+{
+	PaimonReclaimResult result;
+
+	paimon_reclaim_table(rel, table, true, &result);
+	ereport(elevel,
+			(errmsg("table \"%s\": %u extents freed, %u pages truncated", RelationGetRelationName(rel), result.extents, result.pages_truncated)));
 }
 
 void
@@ -74,13 +86,14 @@ paimon_relation_vacuum(Relation rel, struct VacuumParams *params, BufferAccessSt
 	MultiXactId oldest_multi;
 	TransactionId frozen;
 	PaimonTable *table;
+	bool		no_worker = false;
 	uint64		nbatches = 0;
 	double		rows = 0;
 	TimestampTz start = GetCurrentTimestamp();
 
 	pgstat_progress_start_command(PROGRESS_COMMAND_VACUUM, RelationGetRelid(rel));
 	if (paimon_storage_id(rel) != 0)
-		ask_worker(rel, elevel);
+		no_worker = !ask_worker(rel, elevel);
 	leave_vacuum_state();
 
 	paimon_vacuum_limits(rel, params, &oldest_xmin, &freeze_limit, &oldest_multi);
@@ -88,6 +101,8 @@ paimon_relation_vacuum(Relation rel, struct VacuumParams *params, BufferAccessSt
 	table = paimon_table_get(rel, false);
 	if (table->storage_id != 0)
 	{
+		if (no_worker)
+			reclaim(rel, table, elevel);
 		frozen = paimon_freeze_table(rel, table, freeze_limit, oldest_xmin, &nbatches);
 		rows = rint(paimon_estimate_rows(table, rel));
 	}

@@ -463,6 +463,14 @@ publish(Flush *f, PaimonFlushResult *result)
 	PAIMON_STOP_POINT("flush-published-before-commit");
 }
 
+/* A large commit that a running transaction's batch keeps from its id: the cut has taken back the request that its commit made. */
+static void
+ask_for_bulk(const Flush *f, uint64 bulk)
+{
+	if (bulk != PG_UINT64_MAX && f->table->shared != NULL && bulk > f->cut.cut)
+		paimon_shared_request_flush(f->table->shared);
+}
+
 bool
 paimon_flush_step(Relation rel, PaimonTable *table, PaimonFlushMode mode, PaimonFlushResult *result)
 {
@@ -498,6 +506,7 @@ paimon_flush_step(Relation rel, PaimonTable *table, PaimonFlushMode mode, Paimon
 		result->snapshot_id = paimon_catalog_snapshot_latest(table->storage_id, snapshot, NULL);
 		UnregisterSnapshot(snapshot);
 	}
+	ask_for_bulk(&f, bulk);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	return again;

@@ -172,6 +172,7 @@ free_orphans(Relation rel, PaimonTable *table, PaimonReclaimResult *result)
 	Snapshot	snapshot;
 
 	paimon_extent_visit(rel, note_extent, orphans);
+	PAIMON_STOP_POINT("reclaim-extents-noted");
 	hash_seq_init(&seq, orphans);
 	while ((o = hash_seq_search(&seq)) != NULL)
 	{

@@ -825,6 +825,24 @@ paimon_shared_note_blocked(Oid dbid, Oid relid)
 	LWLockRelease(&control->mapping_lock);
 }
 
+/* See shared.h. */
+void
+paimon_shared_request_again(Oid dbid, Oid relid)
+{
+	LWLockAcquire(&control->mapping_lock, LW_SHARED);
+	for (int i = 0; i < paimon_max_tables; i++)
+	{
+		PaimonShared *s = &control->entries[i];
+
+		if (!s->in_use || s->relid != relid || paimon_locator_db(s->key.locator) != dbid)
+			continue;
+		SpinLockAcquire(&s->mutex);
+		s->requested = true;
+		SpinLockRelease(&s->mutex);
+	}
+	LWLockRelease(&control->mapping_lock);
+}
+
 /* False if the entry is not (or no longer) in use. */
 bool
 paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info)

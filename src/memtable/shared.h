@@ -268,6 +268,8 @@ extern bool              paimon_shared_info(PaimonShared *shared, PaimonSharedIn
 extern void              paimon_shared_set_blocked(PaimonShared *shared, bool blocked);
 /* The same, true, by table, for who cannot even open it. */
 extern void paimon_shared_note_blocked(Oid dbid, Oid relid);
+/* A cut has taken the request for a flush back, and the flush came to nothing: it is still wanted.  Wakes nobody. */
+extern void paimon_shared_request_again(Oid dbid, Oid relid);
 
 /* ---- key locks (H4, H16) ---- */
 

@@ -255,6 +255,7 @@ paimon_storage_truncate_end(Relation rel)
 		return 0;
 
 	/* Alone now; somebody may have been here since we looked. */
+	PAIMON_STOP_POINT("truncate-locked");
 	paimon_meta_read(rel, &meta);
 	before = paimon_fork_blocks(rel);
 	if (!LockHasWaitersRelation(rel, AccessExclusiveLock))

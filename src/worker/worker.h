@@ -21,6 +21,7 @@ extern void paimon_worker_shmem_init(void);
 /* What a worker is asked to do with a table. */
 #define PAIMON_WORK_FLUSH	0x01
 #define PAIMON_WORK_RECLAIM	0x02
+#define PAIMON_WORK_SWEEP	0x04	/* with RECLAIM: orphans, free end */
 
 /* How it went. */
 typedef enum PaimonWorkOutcome

@@ -146,7 +146,6 @@ extern void paimon_launcher_register(void);
 
 /* ---- a visit to a table (worker_table.c) ---- */
 
-#define PAIMON_WORK_SWEEP	0x04	/* with RECLAIM: orphans, free end */
 #define PAIMON_WORK_CHECK	0x08	/* attach, and ask for a flush if a large commit has no snapshot id */
 
 typedef struct PaimonVisit

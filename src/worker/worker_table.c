@@ -235,6 +235,8 @@ paimon_visit_table(Oid relid, uint64 storage_id, int work, PaimonVisit *visit)
 		ereport(LOG,
 				(errmsg("background work on table with OID %u was cancelled, it will be tried again", relid)));
 	}
+	if ((work & PAIMON_WORK_FLUSH) && !visit->gone && (visit->failed || visit->outcome != PAIMON_WORK_DONE))
+		paimon_shared_request_again(MyDatabaseId, relid);
 	if (visit->failed)
 		paimon_failure_note(MyDatabaseId, relid, visit->edata);
 	else if (visit->outcome == PAIMON_WORK_DONE)

@@ -1,0 +1,36 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_testing.c
+ *	  Asks a worker for what it does by itself only now and then; in testing builds.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#ifdef PAIMON_TESTING
+
+#include "access/relation.h"
+#include "fmgr.h"
+#include "storage/lmgr.h"
+
+#include "compat.h"
+#include "worker/worker.h"
+
+PG_FUNCTION_INFO_V1(paimon_test_sweep);
+
+/* paimon.test_sweep(table): flush, reclaim, orphans, free end.  We hold no lock meanwhile, or the free end would stay. */
+Datum
+paimon_test_sweep(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Relation	rel = relation_open(relid, AccessShareLock);
+	int64		snapshot_id;
+	PaimonWorkOutcome outcome;
+
+	UnlockRelationOid(relid, AccessShareLock);
+	outcome = paimon_worker_do(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &snapshot_id);
+	relation_close(rel, NoLock);
+	PG_RETURN_BOOL(outcome == PAIMON_WORK_DONE);
+}
+
+#endif							/* PAIMON_TESTING */
