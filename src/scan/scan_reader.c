@@ -214,23 +214,38 @@ sections_make_one(PaimonReader *reader, const PaimonSortedRun *runs, int nruns)
 	reader->nsections = 1;
 }
 
-/* A section from files sorted by lower bound, which do not touch others. */
-static void
-section_make(PaimonSection *section, const SectionItem *items, int nitems, int nruns)
+static int
+section_item_cmp_run(const void *x, const void *y)
 {
+	const SectionItem *a = x;
+	const SectionItem *b = y;
+
+	return a->run != b->run ? (a->run < b->run ? -1 : 1) : (a->index < b->index ? -1 : (a->index > b->index));
+}
+
+/*
+ * A section from files sorted by lower bound, which do not touch others; sorts them by run.  What it takes must depend on its own files
+ * only: thousands of runs that do not overlap make as many sections.
+ */
+static void
+section_make(PaimonSection *section, SectionItem *items, int nitems)
+{
+	PaimonFileRow **files = palloc_array(PaimonFileRow *, nitems);
+	int			nruns = 1;
+
+	for (int i = 0; i < nitems; i++)
+		items[i].index = i;
+	qsort(items, nitems, sizeof(SectionItem), section_item_cmp_run);
+	for (int i = 1; i < nitems; i++)
+		nruns += items[i].run != items[i - 1].run;
 	section->parts = palloc0_array(PaimonSectionPart, nruns);
 	section->nparts = 0;
-	for (int run = 0; run < nruns; run++)
+	for (int i = 0; i < nitems; i++)
 	{
-		PaimonSectionPart *part = &section->parts[section->nparts];
-
-		part->files = palloc_array(PaimonFileRow *, nitems);
-		part->nfiles = 0;
-		for (int i = 0; i < nitems; i++)
-			if (items[i].run == run)
-				part->files[part->nfiles++] = items[i].file;
-		if (part->nfiles > 0)
-			section->nparts++;
+		files[i] = items[i].file;
+		if (i == 0 || items[i].run != items[i - 1].run)
+			section->parts[section->nparts++].files = &files[i];
+		section->parts[section->nparts - 1].nfiles++;
 	}
 }
 
@@ -265,7 +280,7 @@ sections_make(PaimonReader *reader, const PaimonSortedRun *runs, int nruns)
 
 		if (i > 0 && cut)
 		{
-			section_make(&reader->sections[reader->nsections++], &items[start], i - start, nruns);
+			section_make(&reader->sections[reader->nsections++], &items[start], i - start);
 			start = i;
 			end = NULL;
 		}

@@ -1,0 +1,19 @@
+-- Thousands of runs that do not overlap: a scan's memory grows with their number, not with its square.
+CREATE TABLE bs (k int, t text) USING paimon WITH ("write-buffer-size" = '64 kb');
+INSERT INTO bs SELECT g, repeat(md5(g::text), 5) FROM generate_series(1, 100000) g;
+SELECT count(*) > 2000 AS many FROM paimon.files('bs');
+BEGIN;
+DECLARE c CURSOR FOR SELECT k FROM bs;
+FETCH 1 FROM c;
+SELECT sum(total_bytes) < 50000000 AS bounded FROM pg_backend_memory_contexts;
+COMMIT;
+SELECT count(*), count(DISTINCT k), sum(k), count(DISTINCT t) FROM bs;
+DROP TABLE bs;
+
+-- The same with a key, runs that overlap here and there, and every key twice.
+CREATE TABLE bs (k int PRIMARY KEY, t text) USING paimon WITH ("write-buffer-size" = '64 kb', bucket = 2);
+INSERT INTO bs SELECT g, repeat(md5(g::text), 3) FROM generate_series(1, 10000) g;
+INSERT INTO bs SELECT g, 'new' FROM generate_series(5000, 12000, 7) g;
+SELECT count(*), sum(k), count(*) FILTER (WHERE t = 'new') FROM bs;
+SELECT count(*) FROM bs WHERE k BETWEEN 4990 AND 5020 AND t = 'new';
+DROP TABLE bs;
