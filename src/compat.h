@@ -334,4 +334,11 @@ paimon_report_vacuum(Relation rel, double rows, TimestampTz start)
 #endif
 }
 
+/* How many elements the planner expects in an array: 17 and up look at statistics. */
+#if PG_VERSION_NUM < 170000
+#define paimon_estimate_array_length(root, node) estimate_array_length(node)
+#else
+#define paimon_estimate_array_length(root, node) estimate_array_length((root), (node))
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

@@ -4,7 +4,7 @@
  *	  The index access method `paimon_key`: the primary key of a paimon table.
  *
  * The index stores nothing: the table itself is ordered by the key.  Building it tells the storage how its rows are keyed.  Equality on the
- * whole key is a point lookup in the LSM tree; any other condition reads the table and leaves the check to the executor (and is
+ * whole key, also with lists of values (IN, = ANY), is answered by point lookups in the LSM tree; any other condition reads the table and leaves the check to the executor (and is
  * costed like that).
  *
  *-------------------------------------------------------------------------
@@ -31,6 +31,7 @@
 #include "parser/parse_coerce.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/inval.h"
@@ -42,9 +43,19 @@
 typedef enum KeyScanMode
 {
 	KEYSCAN_NOTHING,			/* cannot match anything */
-	KEYSCAN_POINT,				/* equality on the whole key */
+	KEYSCAN_POINT,				/* equality on the whole key, or lists of values for it */
 	KEYSCAN_ALL					/* anything else */
 } KeyScanMode;
+
+/* A key to look up. */
+typedef struct KeyPoint
+{
+	PaimonBytes key;
+	int			bucket;			/* -1: not to be told from the key */
+} KeyPoint;
+
+/* More combinations of listed values than this are not looked up one by one. */
+#define MAX_POINTS 1000000
 
 typedef struct KeyScan
 {
@@ -55,9 +66,10 @@ typedef struct KeyScan
 	PaimonReader *reader;
 	KeyScanMode mode;
 	bool		started;
-	StringInfoData key;
-	int			bucket;			/* next bucket to probe */
-	int			last_bucket;
+	/* POINT: the keys asked for, ascending, each once */
+	int			npoints;
+	KeyPoint   *points;
+	int			point;			/* next one */
 } KeyScan;
 
 /* ---- building ---- */
@@ -161,12 +173,15 @@ key_validate(Oid opclass)
 
 /* ---- costs ---- */
 
-/* Equality on every key column? */
-static bool
-clauses_give_point(IndexPath *path)
+/*
+ * How many keys the clauses name: 0 if they do not give every key column by equality (or by a list of values).
+ */
+static double
+points_of_clauses(PlannerInfo *root, IndexPath *path)
 {
 	IndexOptInfo *index = path->indexinfo;
 	Bitmapset  *columns = NULL;
+	double		points = 1;
 	ListCell   *lc;
 
 	foreach(lc, path->indexclauses)
@@ -176,14 +191,25 @@ clauses_give_point(IndexPath *path)
 
 		foreach(lc2, clause->indexquals)
 		{
-			RestrictInfo *qual = lfirst_node(RestrictInfo, lc2);
+			Expr	   *qual = lfirst_node(RestrictInfo, lc2)->clause;
+			Oid			op = InvalidOid;
+			double		n = 1;
 
-			if (IsA(qual->clause, OpExpr) &&
-				get_op_opfamily_strategy(((OpExpr *) qual->clause)->opno, index->opfamily[clause->indexcol]) == BTEqualStrategyNumber)
-				columns = bms_add_member(columns, clause->indexcol);
+			if (IsA(qual, OpExpr))
+				op = ((OpExpr *) qual)->opno;
+			else if (IsA(qual, ScalarArrayOpExpr))
+			{
+				op = ((ScalarArrayOpExpr *) qual)->opno;
+				n = paimon_estimate_array_length(root, lsecond(((ScalarArrayOpExpr *) qual)->args));
+			}
+			if (!OidIsValid(op) || bms_is_member(clause->indexcol, columns) ||
+				get_op_opfamily_strategy(op, index->opfamily[clause->indexcol]) != BTEqualStrategyNumber)
+				continue;
+			columns = bms_add_member(columns, clause->indexcol);
+			points *= Max(n, 1);
 		}
 	}
-	return bms_num_members(columns) == index->nkeycolumns;
+	return bms_num_members(columns) == index->nkeycolumns ? points : 0;
 }
 
 static void
@@ -192,18 +218,20 @@ amcostestimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *star
 {
 	IndexOptInfo *index = path->indexinfo;
 	RelOptInfo *rel = index->rel;
+	double		points = points_of_clauses(root, path);
 
 	*startup = 0;
-	*correlation = 1;
-	if (clauses_give_point(path))
+	if (points > 0)
 	{
-		*selectivity = 1.0 / Max(rel->tuples, 1);
-		*total = 50 * cpu_operator_cost;
-		*pages = 1;
+		*selectivity = Min(points / Max(rel->tuples, 1), 1.0);
+		*total = points * 50 * cpu_operator_cost;
+		*correlation = points == 1 ? 1 : 0;
+		*pages = Max(points, 1);
 		return;
 	}
 	/* The whole table is read, row by row: dearer than a sequential scan in any case. */
 	*selectivity = 1.0;
+	*correlation = 1;
 	*total = 2 * (seq_page_cost * rel->pages + cpu_tuple_cost * rel->tuples);
 	*pages = rel->pages;
 }
@@ -309,48 +337,147 @@ convert_argument(Oid column, Oid argument, Datum in, Datum *out)
 	}
 }
 
-/* Decides how to answer the present scan keys; for a point, encodes the key. */
+/* Values that a condition allows for one key column. */
+typedef struct KeyValues
+{
+	bool		given;
+	int			n;
+	Datum	   *values;
+} KeyValues;
+
+/* Appends a scan key's argument, if it can equal a value of the column.  False: we cannot tell. */
+static bool
+add_value(KeyValues *v, Oid column, Oid argument, Datum in)
+{
+	Datum		out;
+	int			said = convert_argument(column, argument, in, &out);
+
+	if (said > 0)
+		v->values[v->n++] = out;
+	return said >= 0;
+}
+
+/* Takes an equality condition (with one value or a list) as the values of its column; leaves v alone if that cannot be done. */
+static void
+take_values(const PaimonKeyColumn *column, ScanKey k, KeyValues *v)
+{
+	KeyValues	values = {.given = true};
+
+	if (k->sk_flags & SK_SEARCHARRAY)
+	{
+		ArrayType  *array = DatumGetArrayTypeP(k->sk_argument);
+		int16		len;
+		bool		byval;
+		char		align;
+		Datum	   *elements;
+		bool	   *nulls;
+		int			n;
+
+		get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
+		deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, &elements, &nulls, &n);
+		values.values = palloc(sizeof(Datum) * Max(n, 1));
+		for (int i = 0; i < n; i++)
+		{
+			if (!nulls[i] && !add_value(&values, column->type, OidIsValid(k->sk_subtype) ? k->sk_subtype : ARR_ELEMTYPE(array), elements[i]))
+				return;
+		}
+	}
+	else
+	{
+		values.values = palloc(sizeof(Datum));
+		if (!add_value(&values, column->type, k->sk_subtype, k->sk_argument))
+			return;
+	}
+	*v = values;
+}
+
+static int
+compare_points(const void *a, const void *b)
+{
+	const KeyPoint *x = a;
+	const KeyPoint *y = b;
+
+	return paimon_bytes_cmp(x->key.data, x->key.len, y->key.data, y->key.len);
+}
+
+/* Every combination of the columns' values as an encoded key, in order, each once. */
+static void
+make_points(KeyScan *ks, const KeyValues *columns, int n)
+{
+	const PaimonRowDesc *desc = ks->table->desc;
+	bool		isnull[INDEX_MAX_KEYS] = {false};
+	int			made = 0;
+
+	ks->points = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(KeyPoint) * n);
+	for (int i = 0; i < n; i++)
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		StringInfoData key;
+		int			rest = i;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int c = 0; c < desc->nkeys; c++)
+		{
+			values[c] = columns[c].values[rest % columns[c].n];
+			rest /= columns[c].n;
+		}
+		initStringInfo(&key);
+		if (!paimon_key_encode_scan(desc, values, isnull, &key))
+			continue;
+		ks->points[made].key.data = (const uint8 *) key.data;
+		ks->points[made].key.len = key.len;
+		ks->points[made].bucket = paimon_scankey_bucket(desc, values);
+		made++;
+	}
+	qsort(ks->points, made, sizeof(KeyPoint), compare_points);
+	ks->npoints = 0;
+	for (int i = 0; i < made; i++)
+	{
+		if (ks->npoints == 0 || compare_points(&ks->points[ks->npoints - 1], &ks->points[i]) != 0)
+			ks->points[ks->npoints++] = ks->points[i];
+	}
+	ks->point = 0;
+}
+
+/* Decides how to answer the present scan keys; for points, encodes the keys. */
 static KeyScanMode
 choose_mode(IndexScanDesc scan, KeyScan *ks)
 {
 	const PaimonRowDesc *desc = ks->table->desc;
-	Datum		values[INDEX_MAX_KEYS];
-	bool		isnull[INDEX_MAX_KEYS] = {false};
-	Bitmapset  *have = NULL;
+	KeyValues	columns[INDEX_MAX_KEYS] = {{0}};
+	int64		n = 1;
 
 	for (int i = 0; i < scan->numberOfKeys; i++)
 	{
 		ScanKey		k = &scan->keyData[i];
 		int			column = k->sk_attno - 1;
-		int			said;
 
 		if (k->sk_flags & SK_ISNULL)
 			return KEYSCAN_NOTHING;
-		if (k->sk_strategy != BTEqualStrategyNumber || column >= desc->nkeys || bms_is_member(column, have) ||
-			(k->sk_flags & (SK_ROW_HEADER | SK_SEARCHARRAY)))
+		if (k->sk_strategy != BTEqualStrategyNumber || column >= desc->nkeys || columns[column].given ||
+			(k->sk_flags & SK_ROW_HEADER))
 			continue;
 		if (OidIsValid(k->sk_collation) && k->sk_collation != desc->keys[column].collation &&
 			!get_collation_isdeterministic(k->sk_collation))
 			continue;			/* compares more loosely than the key's bytes do */
-		said = convert_argument(desc->keys[column].type, k->sk_subtype, k->sk_argument, &values[column]);
-		if (said == 0)
-			return KEYSCAN_NOTHING;
-		if (said > 0)
-			have = bms_add_member(have, column);
+		take_values(&desc->keys[column], k, &columns[column]);
 	}
-	if (desc->nkeys == 0 || bms_num_members(have) != desc->nkeys)
-		return KEYSCAN_ALL;
-
-	initStringInfo(&ks->key);
-	if (!paimon_key_encode_scan(desc, values, isnull, &ks->key))
-		return KEYSCAN_NOTHING;
-	ks->bucket = paimon_scankey_bucket(desc, values);
-	ks->last_bucket = ks->bucket;
-	if (ks->bucket < 0)
+	for (int c = 0; c < desc->nkeys; c++)
 	{
-		ks->bucket = 0;
-		ks->last_bucket = desc->nbuckets - 1;
+		if (columns[c].given && columns[c].n == 0)
+			return KEYSCAN_NOTHING;
 	}
+	for (int c = 0; c < desc->nkeys; c++)
+	{
+		if (!columns[c].given)
+			return KEYSCAN_ALL;
+		n *= columns[c].n;
+		if (n > MAX_POINTS)
+			return KEYSCAN_ALL;
+	}
+	if (desc->nkeys == 0)
+		return KEYSCAN_ALL;
+	make_points(ks, columns, (int) n);
 	return KEYSCAN_POINT;
 }
 
@@ -384,6 +511,28 @@ start(IndexScanDesc scan, KeyScan *ks)
 	pgstat_count_index_scan(scan->indexRelation);
 }
 
+/* Looks up the keys from the present one on, until one is there.  Keys are unique: the first bucket that has it ends the search. */
+static bool
+next_point(KeyScan *ks, PaimonRowRef *row)
+{
+	int			nbuckets = ks->table->desc->nbuckets;
+
+	while (ks->point < ks->npoints)
+	{
+		const KeyPoint *p = &ks->points[ks->point++];
+		int			first = p->bucket >= 0 ? p->bucket : 0;
+		int			last = p->bucket >= 0 ? p->bucket : nbuckets - 1;
+
+		for (int bucket = first; bucket <= last; bucket++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (paimon_lookup_get(ks->lookup, bucket, p->key.data, p->key.len, row))
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool
 next_row(KeyScan *ks, PaimonRowRef *row)
 {
@@ -392,16 +541,7 @@ next_row(KeyScan *ks, PaimonRowRef *row)
 		case KEYSCAN_NOTHING:
 			return false;
 		case KEYSCAN_POINT:
-			while (ks->bucket <= ks->last_bucket)
-			{
-				CHECK_FOR_INTERRUPTS();
-				if (paimon_lookup_get(ks->lookup, ks->bucket++, (uint8 *) ks->key.data, ks->key.len, row))
-				{
-					ks->bucket = ks->last_bucket + 1;	/* keys are unique */
-					return true;
-				}
-			}
-			return false;
+			return next_point(ks, row);
 		case KEYSCAN_ALL:
 			return paimon_reader_next(ks->reader, row);
 	}
@@ -444,6 +584,7 @@ paimon_index_routine(IndexAmRoutine *am)
 	am->amcanunique = true;
 	am->amcanmulticol = true;
 	am->amoptionalkey = true;
+	am->amsearcharray = true;
 	am->amcaninclude = true;
 	am->amstorage = true;		/* for the operator class over anyelement */
 	am->ampredlocks = true;		/* we lock the relation */
