@@ -237,6 +237,7 @@ write_bucket(Flush *f, PaimonMemView *view, int bucket)
 	run_params(f, bucket, &params);
 	writer = paimon_run_begin(&params);
 	it = paimon_memiter_begin(view, bucket, true);
+	InvalidateCatalogSnapshot();
 	for (bool more = paimon_memiter_first(it, &rec); more; more = paimon_memiter_next(it, &rec))
 	{
 		CHECK_FOR_INTERRUPTS();
