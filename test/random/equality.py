@@ -319,10 +319,10 @@ class Round:
         self.cursor_no += 1
         seen = [[], []]
         count = self.rng.choice([0, 1, 3, 50])
+        everything = self.rng.randrange(2)
         for side, table in enumerate((self.twins.paimon, self.twins.heap)):
-            self.run(session, 'DECLARE %s%d CURSOR FOR SELECT x.* FROM %s x WHERE own = %d OR %d > 0' % (name, side, table, session.number, self.rng.randrange(2) if side == 0 else self.last_choice))
-            if side == 0:
-                self.last_choice = int(self.driver.history[-1].rsplit(' OR ', 1)[1].split()[0])
+            self.run(session, 'DECLARE %s%d CURSOR FOR SELECT x.* FROM %s x WHERE own = %d OR %d > 0' % (
+                name, side, table, session.number, everything))
             if count:
                 seen[side] = self.run(session, 'FETCH %d FROM %s%d' % (count, name, side))[0]
         session.cursors[name] = seen
