@@ -26,6 +26,10 @@
 #define TRUNCATE_EXTENTS 8
 #define TRUNCATE_SHARE 16
 
+/*
+ * The full form of a recent xid.  In a server younger than vacuum_freeze_min_age VACUUM's limit lies before the first xid of all: nothing
+ * is older than that, so the first normal xid stands for it.
+ */
 FullTransactionId
 paimon_full_xid(TransactionId xid)
 {
@@ -36,7 +40,8 @@ paimon_full_xid(TransactionId xid)
 		return FullTransactionIdFromEpochAndXid(0, xid);
 	if (xid > XidFromFullTransactionId(next))
 	{
-		Assert(epoch > 0);
+		if (epoch == 0)
+			return FirstNormalFullTransactionId;
 		epoch--;
 	}
 	return FullTransactionIdFromEpochAndXid(epoch, xid);
