@@ -19,7 +19,7 @@ ifneq (,$(filter $(TASKS),$(MAKECMDGOALS)))
 
 .PHONY: $(TASKS)
 PG_CONFIG ?= pg_config
-export PG_CONFIG KINDS TESTS SEED
+export PG_CONFIG KINDS TESTS SEED ROUNDS
 
 check:
 	@bash test/run.sh $(KINDS)

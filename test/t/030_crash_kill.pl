@@ -93,14 +93,15 @@ sub postmaster_lives
 	return kill(0, $pid) && (readlink("/proc/$pid/cwd") // '') eq $node->data_dir;
 }
 
-# A connection once the server takes one.
+# A connection once the server takes one; after a crash restart, which has forgotten that the stop point was reached.
 sub connected
 {
+	my ($point) = @_;
 	my $until = time() + 120;
 	while (time() < $until)
 	{
 		my $wire = PaimonWire->connect(%connect);
-		return $wire if $wire;
+		return $wire if $wire && (!$point || eval { $wire->value("SELECT paimon.stop_hits('$point')") == 0 });
 		select(undef, undef, undef, 0.02);
 	}
 	die 'the server does not come back';
@@ -119,18 +120,20 @@ sub kill_one
 my %flushing = (flush => 25, vacuum => 12);
 my %focus = (
 	'flush-.*|cut_walk|reclaim-.*|extent-free|log-free-.*' => \%flushing,
-	'spill-.*|bulk-.*|log-append-first-record' => { large => 40 },
+	'spill-.*|bulk-.*' => { large => 40 },
 	'append-blocked' => { hot => 0.8 },
 	'locks-appended' => { prepared => 60 });
 
 # What leads to a stop point that the load seldom comes to: statements run before it, in a session that may be killed.
 my @fresh = ('CREATE TABLE fresh (k int PRIMARY KEY, t text) USING paimon');
-my $rows = q{SELECT i, repeat(md5(i::text), 20) FROM generate_series(1, 3000) i};
+my $rows = q{SELECT i, (SELECT string_agg(md5(i || j::text), '') FROM generate_series(1, 20) j) FROM generate_series(1, 3000) i};
 my %prelude = (
 	'shared_ready' => [ @fresh, 'INSERT INTO fresh VALUES (1)' ],
 	'log-free-.*' => [ @fresh, ("INSERT INTO fresh $rows") x 3, q{SELECT paimon.flush('fresh')}, ('VACUUM fresh') x 30 ],
-	'extent-free|truncate-before' => [
-		@fresh, q{ALTER TABLE fresh SET ("write-buffer-size" = '64kb')}, 'BEGIN', "INSERT INTO fresh $rows", 'ROLLBACK', ('VACUUM fresh') x 30 ]);
+	'log-append-first-record' => [ @fresh, "INSERT INTO fresh $rows" ],
+	'extent-free|truncate-.*' => [
+		@fresh, q{ALTER TABLE fresh SET ("write-buffer-size" = '64kb')}, 'BEGIN', "INSERT INTO fresh $rows", 'ROLLBACK',
+		(q{SELECT paimon.test_sweep('fresh')}) x 30 ]);
 
 sub for_point
 {
@@ -172,7 +175,7 @@ sub load_and_kill
 	if ($point)
 	{
 		my $prelude = for_point(\%prelude, $point);
-		my $skip = $prelude ? 0 : (0, 0, 1, 3, 6)[rand 5];
+		my $skip = $prelude || $point eq 'append-blocked' ? 0 : (0, 0, 1, 3, 6)[rand 5];
 		$wire->rows("SELECT paimon.stop_arm('$point', '$action', skip => $skip)");
 		$how .= " ($action, $skip passed)";
 		for my $sql (@{ $prelude // [] })
@@ -402,7 +405,7 @@ for my $round (1 .. $rounds)
 	my $start = time();
 	my ($how, $killed) = load_and_kill($round, $mode, $wire);
 	$reached{$mode} = 1 if $killed;
-	$wire = connected();
+	$wire = connected($killed && $mode =~ /^stop (.*)/ ? $1 : undef);
 	my @wrong = verify($wire);
 	push @wrong, settle_down($wire) if !@wrong && ($round % 6 == 0 || $round == $rounds);
 	$wire->rows('DROP TABLE IF EXISTS fresh');
