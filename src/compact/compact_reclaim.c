@@ -232,6 +232,8 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 		result->pending = true;
 		return;
 	}
+	if (sweep)
+		paimon_shared_swept(table->shared);
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon reclaim", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 

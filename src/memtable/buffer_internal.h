@@ -108,6 +108,8 @@ typedef struct WriteBuffer
 	uint32		hash_used;
 	bool		row_triggers;	/* ctids of records must be found after a spill too */
 	bool		tids_given;		/* so must those that a reader got of records in memory: reset by a spill */
+	bool		wrote_files;	/* runs were begun: they are garbage if the transaction aborts */
+	bool		left_files;		/* runs were written again: the old ones are garbage anyhow */
 	List	   *spills;			/* of SpillRun, oldest first; in the transaction's context */
 } WriteBuffer;
 

@@ -224,7 +224,8 @@ arena_alloc(WriteBuffer *wb, Size size)
 
 	if (size > wb->chunk_left)
 	{
-		Size		chunk = wb->chunk == NULL ? FIRST_CHUNK_SIZE : CHUNK_SIZE;
+		/* As much again as there is: what is taken counts in full, and a small budget must not be gone with the second chunk. */
+		Size		chunk = wb->chunk == NULL ? FIRST_CHUNK_SIZE : MAXALIGN(Min(Max(wb->bytes, FIRST_CHUNK_SIZE), CHUNK_SIZE));
 
 		/* A large record gets a chunk of its own and leaves the open one alone. */
 		if (size > chunk / 4)

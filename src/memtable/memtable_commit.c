@@ -519,6 +519,21 @@ precommit(bool prepare)
 	x->precommitted = true;
 }
 
+/* Files that nobody will know: a worker need not wait for its next look at all tables. */
+static void
+ask_for_sweeps(const BufferXact *x, bool commit)
+{
+	ListCell   *lc;
+
+	foreach(lc, x->buffers)
+	{
+		WriteBuffer *wb = lfirst(lc);
+
+		if (wb->wrote_files && (!commit || wb->left_files || x->ndead > 0))
+			paimon_shared_request_sweep(MyDatabaseId, wb->relid);
+	}
+}
+
 /* Must not fail. */
 static void
 finish(bool commit, bool prepared)
@@ -539,6 +554,7 @@ finish(bool commit, bool prepared)
 	paimon_keylock_end(prepared);
 	if (x->active)
 	{
+		ask_for_sweeps(x, commit);
 		MemoryContextDelete(x->cxt);
 		memset(x, 0, sizeof(*x));
 	}

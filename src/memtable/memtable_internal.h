@@ -222,6 +222,7 @@ struct PaimonShared
 	uint64           starved_position;
 	pg_atomic_uint64 last_used;
 
+	bool        sweep; /* a transaction has left files that nobody knows */
 	uint64      write_buffer_size;
 	uint64      spill_size;
 	int64       flush_after_ms; /* 0: no deadline */

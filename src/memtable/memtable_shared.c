@@ -303,6 +303,7 @@ init_slot(PaimonShared *s, const PaimonSharedKey *key, Oid relid, int nbuckets)
 	s->bulk_number = 0;
 	s->starved_chunks = 0;
 	s->starved_position = 0;
+	s->sweep = false;
 	s->write_buffer_size = DEFAULT_WRITE_BUFFER;
 	s->spill_size = DEFAULT_SPILL;
 	s->flush_after_ms = 0;
@@ -825,9 +826,8 @@ paimon_shared_note_blocked(Oid dbid, Oid relid)
 	LWLockRelease(&control->mapping_lock);
 }
 
-/* See shared.h. */
-void
-paimon_shared_request_again(Oid dbid, Oid relid)
+static void
+request(Oid dbid, Oid relid, bool flush, bool sweep)
 {
 	LWLockAcquire(&control->mapping_lock, LW_SHARED);
 	for (int i = 0; i < paimon_max_tables; i++)
@@ -837,10 +837,34 @@ paimon_shared_request_again(Oid dbid, Oid relid)
 		if (!s->in_use || s->relid != relid || paimon_locator_db(s->key.locator) != dbid)
 			continue;
 		SpinLockAcquire(&s->mutex);
-		s->requested = true;
+		s->requested |= flush;
+		s->sweep |= sweep;
 		SpinLockRelease(&s->mutex);
 	}
 	LWLockRelease(&control->mapping_lock);
+}
+
+/* See shared.h. */
+void
+paimon_shared_request_again(Oid dbid, Oid relid)
+{
+	request(dbid, relid, true, false);
+}
+
+/* See shared.h. */
+void
+paimon_shared_request_sweep(Oid dbid, Oid relid)
+{
+	request(dbid, relid, false, true);
+}
+
+/* See shared.h. */
+void
+paimon_shared_swept(PaimonShared *shared)
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->sweep = false;
+	SpinLockRelease(&shared->mutex);
 }
 
 /* False if the entry is not (or no longer) in use. */
@@ -859,6 +883,7 @@ paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info)
 	info->requested = shared->requested;
 	info->oldest = shared->oldest;
 	info->blocked = shared->blocked;
+	info->sweep = shared->sweep;
 	info->nmemtables = shared->ngen;
 	after_ms = shared->flush_after_ms;
 	threshold = flush_threshold(shared);
@@ -888,7 +913,7 @@ paimon_shared_list(Oid dbid, int *n)
 
 		if (!s->in_use || paimon_locator_db(s->key.locator) != dbid)
 			continue;
-		if (paimon_shared_info(s, &list[*n]) && (list[*n].unflushed > 0 || list[*n].requested))
+		if (paimon_shared_info(s, &list[*n]) && (list[*n].unflushed > 0 || list[*n].requested || list[*n].sweep))
 			(*n)++;
 	}
 	LWLockRelease(&control->mapping_lock);

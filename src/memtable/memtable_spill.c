@@ -210,6 +210,7 @@ paimon_wb_spill(WriteBuffer *wb, Relation rel)
 
 	if (wb->nrecords == 0)
 		return;
+	wb->wrote_files = true;
 	PAIMON_STOP_POINT("spill-begin");
 	view = paimon_wb_sorted(wb);
 	while (lo < view->n)
@@ -689,7 +690,10 @@ paimon_spill_clean(WriteBuffer *wb, Relation rel)
 		SpillRun   *run = lfirst(lc);
 
 		if (run->repeats || touches_dead(run))
+		{
+			wb->left_files = true;
 			rewrite_run(wb, rel, run);
+		}
 		if (run->origins != NULL)
 			origins_close(run->origins);
 		run->origins = NULL;

@@ -262,6 +262,7 @@ typedef struct PaimonSharedInfo
 	int         nmemtables;
 	bool        blocked; /* the worker could not lock the table (H14) */
 	bool        due;     /* requested, or enough bytes, or old enough */
+	bool        sweep;   /* a transaction has left files that nobody knows */
 } PaimonSharedInfo;
 extern PaimonSharedInfo *paimon_shared_list(Oid dbid, int *n);
 extern bool              paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info);
@@ -270,6 +271,13 @@ extern void              paimon_shared_set_blocked(PaimonShared *shared, bool bl
 extern void paimon_shared_note_blocked(Oid dbid, Oid relid);
 /* A cut has taken the request for a flush back, and the flush came to nothing: it is still wanted.  Wakes nobody. */
 extern void paimon_shared_request_again(Oid dbid, Oid relid);
+/*
+ * A transaction that is over has left files that nobody knows.  Never fails.  Wakes nobody: our lock on the table, which goes a
+ * moment later, would keep the free end from being given back.
+ */
+extern void paimon_shared_request_sweep(Oid dbid, Oid relid);
+/* They are about to be looked for. */
+extern void paimon_shared_swept(PaimonShared *shared);
 
 /* ---- key locks (H4, H16) ---- */
 

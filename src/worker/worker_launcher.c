@@ -264,7 +264,7 @@ start_worker(const Database *d)
 		start_failed(i, d->dbid);
 }
 
-/* Does a table of the database wait for a flush? */
+/* Does a table of the database wait for a flush, or for a sweep? */
 static bool
 has_due(Oid dbid)
 {
@@ -273,7 +273,7 @@ has_due(Oid dbid)
 	bool		due = false;
 
 	for (int i = 0; i < n && !due; i++)
-		due = list[i].due;
+		due = list[i].due || list[i].sweep;
 	pfree(list);
 	return due;
 }

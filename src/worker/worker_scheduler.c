@@ -249,7 +249,7 @@ serve_requests(void)
 	return any;
 }
 
-/* Flushes what is due.  *later: something is due that has to wait. */
+/* Flushes what is due, and sweeps where files were left.  *later: something is due that has to wait. */
 static bool
 flush_due(bool *later)
 {
@@ -263,6 +263,8 @@ flush_due(bool *later)
 		PaimonVisit visit;
 
 		CHECK_FOR_INTERRUPTS();
+		if (list[i].sweep && paimon_failure_next_try(MyDatabaseId, list[i].relid) <= now)
+			work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &visit);
 		if (!list[i].due)
 			continue;
 		if (state_of(list[i].relid)->flush_after > now || paimon_failure_next_try(MyDatabaseId, list[i].relid) > now)
