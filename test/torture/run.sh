@@ -1,15 +1,65 @@
 #!/usr/bin/env bash
-# The crash test (test/t/030_crash_kill.pl) for long: ROUNDS kills, 250 unless set.  Run by "make torture", which builds
-# and installs into a private copy of the server first.  SEED repeats a run.
-set -euo pipefail
+# Long forms of the crash test and the randomised tests.  Run by "make torture" (test/run/tasks.sh), with a private server in PAIMON_BINDIR.
+#
+#   ROUNDS         of the crash test (default 250; 0: none)
+#   SECONDS_EACH   time for each randomised program (default 900)
+#   SEED           of the first run; each further run takes the next one
+#   RUNS           runs of each program (default 3)
+#
+# The last line is "N passed, N failed" over all of them.
+set -uo pipefail
 
-out=$PAIMON_TMP/out/torture
-log=$out/torture.log
-mkdir -p "$out/log" "$out/tmp_check/log"
-export ROUNDS=${ROUNDS:-250}
-export TESTDIR=$out TESTDATADIR=$out TESTLOGDIR=$out/log
+cd "$PAIMON_SRC"
+seconds=${SECONDS_EACH:-900}
+seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+rounds=${ROUNDS:-250}
+unset ROUNDS
+passed=0
+failed=0
 
-rc=0
-perl test/t/030_crash_kill.pl 2>&1 | tee "$log" || rc=$?
-printf '\n%d passed, %d failed\n' "$(grep -cE '^ok [0-9]+' "$log" || true)" "$(grep -cE '^not ok [0-9]+' "$log" || true)"
-exit "$rc"
+# add LOG: the program's own last line
+add()
+{
+	local line
+
+	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$1" | tail -n 1)
+	if [[ -z $line ]]; then
+		failed=$((failed + 1))
+		return
+	fi
+	passed=$((passed + ${line%% *}))
+	failed=$((failed + $(sed -E 's/.*, ([0-9]+) failed/\1/' <<<"$line")))
+}
+
+crash()
+{
+	local out=$PAIMON_TMP/out/torture/crash
+	local log=$out/crash.log rc=0 bad
+
+	mkdir -p "$out/log" "$out/tmp_check/log"
+	echo "== test/t/030_crash_kill.pl, seed $seed, $rounds rounds"
+	env SEED="$seed" ROUNDS="$rounds" TESTDIR="$out" TESTDATADIR="$out" TESTLOGDIR="$out/log" \
+		perl test/t/030_crash_kill.pl >"$log" 2>&1 || rc=$?
+	tail -n 40 "$log"
+	bad=$(grep -cE '^not ok ' "$log")
+	if [[ $rc -ne 0 && $bad -eq 0 ]]; then
+		bad=1
+	fi
+	passed=$((passed + $(grep -cE '^ok ' "$log")))
+	failed=$((failed + bad))
+}
+
+if [[ $rounds -gt 0 ]]; then
+	crash
+fi
+for program in test/random/*.py; do
+	for ((run = 0; run < ${RUNS:-3}; run++)); do
+		log=$PAIMON_TMP/out/torture/$(basename "$program" .py).$run.log
+		echo "== $program, seed $((seed + run))"
+		env SEED=$((seed + run)) SECONDS="$seconds" STEPS=150 timeout -k 10 $((seconds + 900)) /usr/bin/python3 "$program" >"$log" 2>&1
+		tail -n 40 "$log"
+		add "$log"
+	done
+done
+echo "$passed passed, $failed failed"
+[[ $failed -eq 0 ]]
