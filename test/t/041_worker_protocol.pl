@@ -160,7 +160,7 @@ for my $command ('ALTER DATABASE db4 RENAME TO db5', 'CREATE DATABASE db6 TEMPLA
 	$node->safe_psql($name, "INSERT INTO x VALUES (3); SELECT paimon.flush('x')");
 	$start = time();
 	sql($command);
-	cmp_ok(time() - $start, '<', 5, $command);
+	cmp_ok(time() - $start, '<', 30, $command);
 }
 sql("DROP DATABASE db$_") for 1 .. 3;
 
@@ -191,7 +191,7 @@ for my $mode ('fast', 'immediate')
 	stopped('flush-before-publish');
 	$start = time();
 	$node->stop($mode);
-	cmp_ok(time() - $start, '<', 15, "$mode shutdown during a flush");
+	cmp_ok(time() - $start, '<', 30, "$mode shutdown during a flush");
 	eval { $flusher->quit; };
 	$node->start;
 	is(sql('SELECT count(*), max(b) FROM t WHERE a >= 6000'), "3001|$mode", 'nothing is lost');
