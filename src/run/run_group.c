@@ -355,6 +355,44 @@ group_load_scaled(PaimonRunGroup *g, int c, int scale)
 	g->values[c] = values;
 }
 
+/*
+ * Does the column's type want long headers?  Its functions do not detoast then (tsquery, oidvector), as core never shortens what is stored plain;
+ * the decoder of groups knows nothing of types.
+ */
+static inline bool
+group_wants_long(const PaimonRunGroup *g, int c)
+{
+	Form_pg_attribute att = TupleDescAttr(g->desc->tupdesc, c);
+
+	return unlikely(att->attlen == -1 && att->attstorage == TYPSTORAGE_PLAIN);
+}
+
+static Datum
+group_long(Datum value)
+{
+	Size		len = VARSIZE_ANY_EXHDR(DatumGetPointer(value));
+	struct varlena *v = palloc(VARHDRSZ + len);
+
+	SET_VARSIZE(v, VARHDRSZ + len);
+	memcpy(VARDATA(v), VARDATA_ANY(DatumGetPointer(value)), len);
+	return PointerGetDatum(v);
+}
+
+static void
+group_load_long(PaimonRunGroup *g, int c)
+{
+	const uint64 *words;
+	const bool *nulls;
+	Datum	   *values;
+
+	group_check(g, paimon_group_values(g->core, c, (const uint64_t **) &words, &nulls));
+	values = palloc_array(Datum, g->nrows);
+	for (uint32 i = 0; i < g->nrows; i++)
+		values[i] = nulls != NULL && nulls[i] ? (Datum) 0 : group_long((Datum) words[i]);
+	g->nulls[c] = nulls;
+	g->values[c] = values;
+}
+
 void
 paimon_run_group_load(PaimonRunGroup *g, int c)
 {
@@ -391,6 +429,11 @@ paimon_run_group_load(PaimonRunGroup *g, int c)
 				const uint64 *words;
 				const bool *nulls;
 
+				if (group_wants_long(g, c))
+				{
+					group_load_long(g, c);
+					break;
+				}
 				group_check(g, paimon_group_values(g->core, c, (const uint64_t **) &words, &nulls));
 				g->nulls[c] = nulls;
 				g->values[c] = (const Datum *) words;
@@ -443,7 +486,9 @@ paimon_run_group_value(PaimonRunGroup *g, uint32 row, int c, bool whole, bool *i
 			}
 		case SOURCE_COLUMN:
 			group_check(g, paimon_group_value(g->core, c, row, &word, isnull));
-			return *isnull ? (Datum) 0 : (Datum) word;
+			if (*isnull)
+				return (Datum) 0;
+			return group_wants_long(g, c) ? group_long((Datum) word) : (Datum) word;
 		case SOURCE_SCALED:
 			group_check(g, paimon_group_value(g->core, c, row, &word, isnull));
 			return *isnull ? (Datum) 0 : paimon_numeric_from_scaled((int64) word, scale);
