@@ -382,7 +382,8 @@ run_drops(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 static void
 run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 {
-	List	   *before = paimon_ddl_read_items(plan->relid, NULL);
+	List	   *items = paimon_ddl_read_items(plan->relid, NULL);
+	List	   *before = items;
 	bool		reset = check_fixed_options(plan, before);
 	bool		whole = plan->rest == NIL && plan->core_sets != NIL;
 
@@ -395,6 +396,9 @@ run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 		CommandCounterIncrement();
 		before = NIL;
 	}
+	/* A table that stops being ours keeps its options while its old rows are read: they say where those are. */
+	if (!plan->will_be_paimon)
+		plan->items = items;
 	if (!same_items(before, plan->items))
 		paimon_ddl_write_items(plan->relid, plan->items);
 	if (plan->am_changes)
