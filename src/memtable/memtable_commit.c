@@ -393,6 +393,11 @@ collect(int *n)
 static void
 refuse_prepare(Commit *c)
 {
+	/* Core would say so, but asks later; temporary tables always write files. */
+	if (c->wb->table->istemp)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot PREPARE a transaction that has operated on temporary objects")));
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot PREPARE a transaction that has written run files of table \"%s\"", RelationGetRelationName(c->rel)),
