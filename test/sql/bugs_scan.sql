@@ -1,6 +1,6 @@
 -- Thousands of runs that do not overlap: a scan's memory grows with their number, not with its square.
 CREATE TABLE bs (k int, t text) USING paimon WITH ("write-buffer-size" = '64 kb');
-INSERT INTO bs SELECT g, repeat(md5(g::text), 5) FROM generate_series(1, 100000) g;
+INSERT INTO bs SELECT g, repeat(md5(g::text), 5) FROM generate_series(1, 380000) g;
 SELECT count(*) > 2000 AS many FROM paimon.files('bs');
 BEGIN;
 DECLARE c CURSOR FOR SELECT k FROM bs;
