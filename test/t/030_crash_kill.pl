@@ -87,12 +87,6 @@ sub postmaster_pid
 	return (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
 }
 
-sub postmaster_lives
-{
-	my $pid = postmaster_pid();
-	return kill(0, $pid) && (readlink("/proc/$pid/cwd") // '') eq $node->data_dir;
-}
-
 # A connection once the server takes one; after a crash restart, which has forgotten that the stop point was reached.
 sub connected
 {
@@ -201,7 +195,7 @@ sub load_and_kill
 	$how .= ' not reached' if $point && !$killed;
 	$how .= ' not found' if !$point && !$killed && $how ne 'postmaster';
 	my $dead = time();
-	my $restart = !$killed || !postmaster_lives();
+	my $restart = !$killed || ($point && $action eq 'panic');
 	restart_after_kill(rand() < 0.7) if $restart;
 	waitpid($_, 0) for @pids;
 	note(sprintf('load %.1f s, restart %.1f s', $dead - $begin, time() - $dead));
