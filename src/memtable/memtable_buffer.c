@@ -163,7 +163,13 @@ begin_transaction(void)
 	x->active = true;
 	(void) GetTopTransactionId();
 	if (ActiveSnapshotSet())
-		x->snapshot = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
+	{
+		/* Only its xmin matters.  A copy: the server changes the active one between the statements of a rule or an SQL function. */
+		SnapshotData copy = *GetActiveSnapshot();
+
+		copy.copied = false;
+		x->snapshot = RegisterSnapshotOnOwner(&copy, TopTransactionResourceOwner);
+	}
 }
 
 static WriteBuffer *
