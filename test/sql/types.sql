@@ -160,7 +160,24 @@ SELECT same('long_p', 'long_h');
 SELECT k, cardinality(d), d[1], left(e::text, 20) FROM long_p WHERE k IN (12, 101) ORDER BY k;
 SELECT paimon.flush('long_p') > 0 AS flushed;
 SELECT same('long_p', 'long_h');
-DROP TABLE p, h, long_p, long_h;
+-- Arrays of all lengths around those of short and long headers: elements are found by the addresses that they should have.
+CREATE TABLE arrays_h (k int PRIMARY KEY, f float8[], s text, i int8[], n numrange[], c circle[], t timestamp[], x text[]) USING heap;
+CREATE TABLE arrays_p (LIKE arrays_h INCLUDING ALL) USING paimon;
+INSERT INTO arrays_h SELECT g, ARRAY(SELECT i FROM generate_series(1, g % 60) i), repeat('s', g % 200), ARRAY(SELECT i * 5000000000 FROM generate_series(1, g % 50) i),
+	ARRAY(SELECT numrange(i, g) FROM generate_series(1, g % 20) i), ARRAY(SELECT circle(point(i, g), 1) FROM generate_series(1, g % 11) i),
+	ARRAY(SELECT '2000-01-01'::timestamp + i * '1 day'::interval FROM generate_series(1, g % 40) i), ARRAY(SELECT repeat('x', i) FROM generate_series(1, g % 30) i)
+FROM generate_series(1, 500) g;
+INSERT INTO arrays_p SELECT * FROM arrays_h;
+SELECT same('arrays_p', 'arrays_h');
+SELECT paimon.flush('arrays_p') > 0 AS flushed;
+SELECT same('arrays_p', 'arrays_h');
+SELECT count(*) FROM arrays_p p JOIN arrays_h h USING (k) WHERE (p.f, p.s, p.i, p.n, p.c::text, p.t, p.x) = (h.f, h.s, h.i, h.n, h.c::text, h.t, h.x);
+SELECT sum(v) FROM arrays_p, unnest(f) v;
+SELECT sum(v) FROM arrays_h, unnest(f) v;
+SET enable_seqscan = off;
+SELECT k, f[20], i[20], n[3], c[2], t[20], x[7] FROM arrays_p WHERE k IN (27, 56, 230) ORDER BY k;
+RESET enable_seqscan;
+DROP TABLE p, h, long_p, long_h, arrays_p, arrays_h;
 
 -- Every type that can be a key: upserts, lookups, changes and deletes by the key, in memory and in files.
 CREATE FUNCTION as_key(type text, expression text) RETURNS text LANGUAGE plpgsql AS $$
