@@ -30,7 +30,6 @@ class Round:
         self.cursor_no = 0
         self.counts = {}
         self.compared = 0
-        self.flushes_fail = False
 
     # ---- running and comparing ----
 
@@ -195,8 +194,6 @@ class Round:
         select = t.select(session.number, source, self.next_salt())
         self.begin(session)
         session.wrote = True
-        columns = ', '.join('x.%s' % c for c in ['column%d' % i for i in range(1, len(t.names()) + 1)])
-        del columns
         types = [k[0] for k in t.keys] + ['int', 'int'] + [t.columns[c][0] for c in t.columns]
         typed = 'SELECT %s FROM (%s) x(%s)' % (', '.join('x.%s::%s' % pair for pair in zip(t.names(), types)), select, ', '.join(t.names()))
         self.run(session, 'COPY (%s) TO STDOUT' % typed)
@@ -222,18 +219,16 @@ class Round:
         source = '(SELECT g, g / (g - %d) AS o FROM generate_series(%d, %d, %d) g) u' % (
             lo + 20 * len(self.sessions), lo, lo + 100 * len(self.sessions), len(self.sessions))
         insert = t.insert(t.select(session.number, source, self.next_salt()).replace('SELECT ', 'SELECT /* %d */ ' % lo, 1))[0]
-        insert = insert.replace(' FROM (SELECT g, g /', ' FROM (SELECT g, g /')
         update = 'UPDATE %s SET v = 1 / (g - %d) WHERE own = %d' % (t.paimon, lo, session.number)
         self.begin(session)
         session.wrote = True
-        for sql in (self.rng.choice([insert, update]), ):
-            self.run(session, 'SAVEPOINT failing')
-            try:
-                self.run(session, sql)
-            except ServerError as error:
-                if error.sqlstate != '22012':
-                    raise
-            self.run(session, 'ROLLBACK TO failing; RELEASE failing')
+        self.run(session, 'SAVEPOINT failing')
+        try:
+            self.run(session, self.rng.choice([insert, update]))
+        except ServerError as error:
+            if error.sqlstate != '22012':
+                raise
+        self.run(session, 'ROLLBACK TO failing; RELEASE failing')
 
     def op_for_update(self, session):
         mode = self.rng.choice(['FOR UPDATE', 'FOR NO KEY UPDATE', 'FOR SHARE', 'FOR KEY SHARE'])
@@ -342,7 +337,6 @@ class Round:
         t.added += 1
         sql = rng.choice(['ALTER TABLE {T} ADD COLUMN x%d int' % t.added,
                           "ALTER TABLE {T} ADD COLUMN x%d text DEFAULT 'new%d'" % (t.added, t.added),
-                          'ALTER TABLE {T} ADD COLUMN x%d int DEFAULT 3, ALTER COLUMN own TYPE bigint USING own::bigint, ALTER COLUMN own TYPE int' % t.added if False else
                           'ALTER TABLE {T} ADD COLUMN x%d numeric DEFAULT 1.50' % t.added,
                           'ALTER TABLE {T} ALTER COLUMN v TYPE bigint',
                           'ALTER TABLE {T} ALTER COLUMN v TYPE int',
@@ -453,7 +447,7 @@ class Round:
             getattr(self, 'op_' + name)(session)
         except ServerError as error:
             # Sessions have rows of their own, but large commits exclude transactions that hold rows of the table.
-            if error.sqlstate not in ('40P01', '40001'):
+            if not session.may_fail(error):
                 raise
             self.driver.note('s%d' % session.number, '-- ' + error.message)
             self.driver.end(session, False)
