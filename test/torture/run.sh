@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Long forms of the crash test and the randomised tests.  Run by "make torture" (test/run/tasks.sh), with a private server in PAIMON_BINDIR.
+# Long forms of the crash test, the fuzzers and the randomised tests.  Run by "make torture" (test/run/tasks.sh), with a private server in PAIMON_BINDIR.
 #
 #   ROUNDS         of the crash test (default 250; 0: none)
+#   FUZZ_SECONDS   for each fuzzer (default 300; 0: none)
 #   SECONDS_EACH   time for each randomised program (default 900)
 #   SEED           of the first run; each further run takes the next one
-#   RUNS           runs of each program (default 3)
+#   RUNS           runs of each program (default 3; 0: none)
 #
 # The last line is "N passed, N failed" over all of them.
 set -uo pipefail
@@ -13,6 +14,7 @@ cd "$PAIMON_SRC"
 seconds=${SECONDS_EACH:-900}
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
 rounds=${ROUNDS:-250}
+fuzz=${FUZZ_SECONDS:-300}
 unset ROUNDS
 passed=0
 failed=0
@@ -49,8 +51,23 @@ crash()
 	failed=$((failed + bad))
 }
 
+# One after the other, each for its time.
+fuzz()
+{
+	local log=$PAIMON_TMP/out/torture/fuzz.log
+
+	mkdir -p "$PAIMON_TMP/out/torture"
+	echo "== test/fuzz, seed $seed, $fuzz s each"
+	make -s -C test/fuzz check FUZZ_SECONDS="$fuzz" FUZZ_SEED="$seed" >"$log" 2>&1
+	tail -n 60 "$log"
+	add "$log"
+}
+
 if [[ $rounds -gt 0 ]]; then
 	crash
+fi
+if [[ $fuzz -gt 0 ]]; then
+	fuzz
 fi
 for program in test/random/*.py; do
 	for ((run = 0; run < ${RUNS:-3}; run++)); do
