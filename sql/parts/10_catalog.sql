@@ -15,6 +15,7 @@ CREATE TABLE paimon.storage (
 	encoding	integer NOT NULL,
 	keys		smallint[] NOT NULL,
 	bucket_keys	smallint[] NOT NULL,
+	copied		boolean NOT NULL,
 	CONSTRAINT storage_pkey PRIMARY KEY (storage_id)
 ) USING heap WITH (vacuum_truncate = false);
 
@@ -84,6 +85,7 @@ COMMENT ON COLUMN paimon.storage.relid IS 'the table that had the storage when t
 COMMENT ON COLUMN paimon.storage.nbuckets IS 'number of buckets';
 COMMENT ON COLUMN paimon.storage.encoding IS 'version of the key encoding';
 COMMENT ON COLUMN paimon.storage.keys IS 'column numbers of the key, in key order; empty for a table without a key';
+COMMENT ON COLUMN paimon.storage.copied IS 'VACUUM FULL made it: snapshots that do not see this row cannot read the table';
 COMMENT ON COLUMN paimon.storage.bucket_keys IS 'column numbers that decide about the bucket';
 
 COMMENT ON TABLE paimon.log IS 'delta logs of paimon tables: where the part begins that is not yet in run files';

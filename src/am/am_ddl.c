@@ -129,6 +129,7 @@ paimon_relation_copy_for_cluster(Relation old_table, Relation new_table, Relatio
 	row.relid = RelationGetRelid(old_table);
 	row.encoding = PAIMON_ENCODING_VERSION;
 	row.nbuckets = 1;
+	row.copied = true;
 	row.nkeys = from->desc->nkeys;
 	for (int i = 0; i < row.nkeys; i++)
 		row.keys[i] = from->desc->keys[i].attno;

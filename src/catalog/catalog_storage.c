@@ -57,6 +57,7 @@ read_row(TupleDesc desc, HeapTuple tuple, PaimonStorageRow *row, TimestampTz *cr
 	row->encoding = DatumGetInt32(values[ANUM_STORAGE_ENCODING - 1]);
 	row->nkeys = array_to_attnos(values[ANUM_STORAGE_KEYS - 1], row->keys, row->storage_id);
 	row->nbucketkeys = array_to_attnos(values[ANUM_STORAGE_BUCKET_KEYS - 1], row->bucketkeys, row->storage_id);
+	row->copied = DatumGetBool(values[ANUM_STORAGE_COPIED - 1]);
 	*created = DatumGetTimestampTz(values[ANUM_STORAGE_CREATED - 1]);
 	if (row->nbuckets < 1)
 		ereport(ERROR,
@@ -104,6 +105,21 @@ paimon_catalog_storage_get(uint64 storage_id, Oid reborn_relid, PaimonStorageRow
 	return found;
 }
 
+bool
+paimon_catalog_storage_visible(uint64 storage_id, Snapshot snapshot)
+{
+	PaimonManifestScan scan;
+	ScanKeyData key;
+	bool		found;
+
+	paimon_manifest_key_uint64(&key, ANUM_STORAGE_ID, storage_id);
+	paimon_manifest_scan_begin(&scan, PAIMON_MANIFEST_STORAGE, PAIMON_MANIFEST_STORAGE_PKEY, false,
+							   AccessShareLock, snapshot, 1, &key);
+	found = paimon_manifest_scan_next(&scan) != NULL;
+	paimon_manifest_scan_end(&scan);
+	return found;
+}
+
 void
 paimon_catalog_storage_put(const PaimonStorageRow *row)
 {
@@ -119,6 +135,7 @@ paimon_catalog_storage_put(const PaimonStorageRow *row)
 	values[ANUM_STORAGE_RELID - 1] = ObjectIdGetDatum(row->relid);
 	values[ANUM_STORAGE_NBUCKETS - 1] = Int32GetDatum(row->nbuckets);
 	values[ANUM_STORAGE_ENCODING - 1] = Int32GetDatum(row->encoding);
+	values[ANUM_STORAGE_COPIED - 1] = BoolGetDatum(row->copied);
 	values[ANUM_STORAGE_KEYS - 1] = attnos_to_array(row->keys, row->nkeys);
 	values[ANUM_STORAGE_BUCKET_KEYS - 1] = attnos_to_array(row->bucketkeys, row->nbucketkeys);
 

@@ -34,10 +34,13 @@ typedef struct PaimonStorageRow
 	AttrNumber	bucketkeys[INDEX_MAX_KEYS];
 	int			nbuckets;
 	int			encoding;		/* PAIMON_ENCODING_VERSION */
+	bool		copied;			/* made by VACUUM FULL: holds rows that are older than itself */
 } PaimonStorageRow;
 
 /* By storage id; if there is none and reborn_relid is valid, the newest row with that relation.  Reads with the catalog snapshot. */
 extern bool paimon_catalog_storage_get(uint64 storage_id, Oid reborn_relid, PaimonStorageRow *row);
+/* Does the snapshot see the storage's row?  If not, the storage came into being after it. */
+extern bool paimon_catalog_storage_visible(uint64 storage_id, Snapshot snapshot);
 extern void paimon_catalog_storage_put(const PaimonStorageRow *row);	/* insert or update */
 
 /* Deletes all rows of a storage in all manifest tables.  Does nothing if those are gone already (DROP EXTENSION … CASCADE). */

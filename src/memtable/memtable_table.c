@@ -151,6 +151,7 @@ build(Relation rel, uint64 storage_id)
 		table->istemp = RelationUsesLocalBuffers(rel);
 		table->options = *paimon_options_get(rel);
 		storage_row(rel, storage_id, &table->options, &row);
+		table->copied = row.copied;
 		table->desc = paimon_rowdesc_build(rel, &row);
 		if (storage_id != 0 && !table->istemp)
 		{

@@ -25,6 +25,7 @@ typedef struct PaimonTable
 	PaimonOptions options;
 	PaimonShared *shared;		/* pinned; NULL for temporary relations and while storage_id is 0 */
 	bool		istemp;
+	bool		copied;			/* made by VACUUM FULL, see manifest.h */
 	bool		valid;			/* private to memtable_table.c */
 	MemoryContext cxt;
 } PaimonTable;

@@ -51,6 +51,16 @@ paimon_scanstate_open(PaimonScanState *state, PaimonTable *table, Relation rel, 
 	}
 	if (table->storage_id == 0)
 		return;
+
+	/*
+	 * VACUUM FULL writes the newest rows only.  A snapshot from before sees nothing of the new storage, and the old one is gone: better an error than an
+	 * empty table.  Only a snapshot kept over statements can be so old: others are taken when the table is locked already.
+	 */
+	if (table->copied && IsolationUsesXactSnapshot() && !paimon_catalog_storage_visible(table->storage_id, state->snapshot))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access to table \"%s\" due to a concurrent VACUUM FULL", RelationGetRelationName(rel)),
+				 errhint("Retry the transaction.")));
 	state->levels = paimon_levels_load(table->storage_id, RelationGetRelationName(rel), state->snapshot, &state->log);
 	if (table->shared != NULL)
 	{
