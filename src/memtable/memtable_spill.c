@@ -552,15 +552,31 @@ copy_record(SpillCursor *c, PaimonBufferRecord *rec)
 	rec->payload.data = memcpy(palloc(Max(rec->payload.len, 1)), rec->payload.data, rec->payload.len);
 }
 
+/* May the key be in the file, by the bounds of its row?  Spares opening the many files of a transaction with a small buffer. */
+static bool
+within_bounds(const PaimonFileRow *file, const uint8 *key, uint32 len)
+{
+	uint32		max_len = VARSIZE_ANY_EXHDR(file->max_key);
+
+	if (paimon_bytes_cmp(key, len, (const uint8 *) VARDATA_ANY(file->min_key), VARSIZE_ANY_EXHDR(file->min_key)) < 0)
+		return false;
+	return max_len == 0 || paimon_bytes_cmp(key, len, (const uint8 *) VARDATA_ANY(file->max_key), max_len) <= 0;
+}
+
 bool
 paimon_spill_get(const SpillRun *run, PaimonTable *table, Relation rel, CommandId cid, const uint8 *key, uint32 len,
 				 PaimonBufferRecord *rec, SpillOrigin *origin)
 {
 	SpillCursor c;
 	bool		found = false;
+	int			i = 0;
 
+	while (i < run->nfiles && !within_bounds(&run->files[i], key, len))
+		i++;
+	if (i == run->nfiles)
+		return false;
 	paimon_spillcursor_begin(&c, run, table, rel, cid, true);
-	for (int i = 0; i < run->nfiles && !found; i++)
+	for (; i < run->nfiles; i++)
 	{
 		cursor_open_file(&c, i);
 		if (!paimon_run_may_contain(c.file, key, len))
