@@ -264,7 +264,10 @@ extern bool paimon_log_holds(Relation rel, uint64 storage_id, uint64 position, u
 /* First position the physical log still holds. */
 extern uint64 paimon_log_first(Relation rel, uint64 storage_id);
 
-/* Sets COMMITTED or ABORTED in the batch's header in place, WAL-logged, and zeroes the xid. */
+/*
+ * Sets COMMITTED or ABORTED in the batch's header in place, WAL-logged, and zeroes the xid.  No snapshot on this server may take that xid
+ * for running; on a standby, those that do are resolved as conflicts.
+ */
 extern void paimon_log_freeze_batch(Relation rel, uint64 storage_id, uint64 position, bool committed);
 
 /* ---- identity of a file under construction ---- */

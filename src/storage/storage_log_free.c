@@ -234,17 +234,23 @@ patch_header(PaimonXlogBlock *block, uint64 position, const PaimonBatchHeader *h
 /*
  * See storage.h.  The batch is read and checked as a whole first, since its checksum covers xid and flags.  A header that lies on two pages is
  * changed in one record; a reader between the two sees a wrong checksum and reads again.
+ *
+ * A frozen batch is seen by everybody, so of a committed one the xid is the record's horizon: a standby may have snapshots for which that
+ * transaction is still running, however old it is here.  An aborted batch is seen by nobody, before and after.
  */
 void
 paimon_log_freeze_batch(Relation rel, uint64 storage_id, uint64 position, bool committed)
 {
 	PaimonXlogBlock   blocks[2] = {{.npatches = 0}, {.npatches = 0}};
+	FullTransactionId horizon = InvalidFullTransactionId;
 	PaimonBatchHeader header;
 	uint8            *body;
 	uint64            last = position + sizeof(header) - 1;
 	int               n = 0;
 
 	paimon_log_read_batch(rel, storage_id, position, &header, &body);
+	if (committed)
+		horizon = FullTransactionIdFromU64(header.xid);
 	header.flags &= ~(PAIMON_BATCH_COMMITTED | PAIMON_BATCH_ABORTED);
 	header.flags |= committed ? PAIMON_BATCH_COMMITTED : PAIMON_BATCH_ABORTED;
 	header.xid = 0;
@@ -269,7 +275,7 @@ paimon_log_freeze_batch(Relation rel, uint64 storage_id, uint64 position, bool c
 	START_CRIT_SECTION();
 	for (int i = 0; i < n; i++)
 		patch_header(&blocks[i], position, &header);
-	paimon_xlog_patch(rel, blocks, n, InvalidFullTransactionId);
+	paimon_xlog_patch(rel, blocks, n, horizon);
 	END_CRIT_SECTION();
 	while (n-- > 0)
 		UnlockReleaseBuffer(blocks[n].buffer);

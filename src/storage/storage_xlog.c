@@ -36,7 +36,7 @@ paimon_xlog_touch(PaimonXlogBlock *block, const void *start, Size len)
 
 /*
  * Marks the buffers dirty and logs their patches in one record (at most 4 blocks); returns its end, Invalid where the relation
- * needs no WAL.  `horizon`: see paimon_extent_free; Invalid for a change that takes nothing from any reader.
+ * needs no WAL.  `horizon`: see paimon_extent_free; Invalid for a change that is the same to all snapshots.
  * In a critical section, buffers locked exclusively, bytes changed already.
  */
 XLogRecPtr

@@ -118,6 +118,24 @@ like($err, qr/read-only transaction/, 'no writing on a standby');
 ($rc, $out, $err) = $standby->psql('postgres', q{SELECT paimon.flush('kv')});
 isnt($rc, 0, 'no flush on a standby');
 
+# ----- a batch that is frozen is not seen by snapshots that were there before it was committed -----
+
+$primary->safe_psql('postgres', 'CREATE TABLE frozen (k int PRIMARY KEY, n int) USING paimon; INSERT INTO frozen SELECT i, 0 FROM generate_series(1, 1000) i');
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+my $unfrozen = PaimonWire->connect(connect_to($standby));
+$unfrozen->rows('BEGIN ISOLATION LEVEL REPEATABLE READ');
+is($unfrozen->value('SELECT sum(n) FROM frozen'), 0, 'a snapshot on the standby');
+$primary->safe_psql('postgres', 'UPDATE frozen SET n = 1');
+$primary->safe_psql('postgres', 'VACUUM (FREEZE) frozen');
+my $frozen_lsn = $primary->lsn('insert');
+ok($standby->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() >= '$frozen_lsn'"
+		  . q{ OR EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'startup' AND wait_event = 'RecoveryConflictSnapshot')}),
+	'the standby comes to the frozen batch');
+is($unfrozen->value('SELECT sum(n) FROM frozen'), 0, 'and the snapshot still does not see it');
+$unfrozen->close;
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+is($standby->safe_psql('postgres', 'SELECT sum(n) FROM frozen'), 1000, 'a new one does');
+
 # ----- an old snapshot there: replay waits for it, or cancels it -----
 
 $primary->safe_psql('postgres', <<'SQL');
