@@ -341,4 +341,11 @@ paimon_report_vacuum(Relation rel, double rows, TimestampTz start)
 #define paimon_estimate_array_length(root, node) estimate_array_length((root), (node))
 #endif
 
+/* The backend's own number of its transaction moved into a struct in 17. */
+#if PG_VERSION_NUM < 170000
+#define paimon_my_lxid() (MyProc->lxid)
+#else
+#define paimon_my_lxid() (MyProc->vxid.lxid)
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

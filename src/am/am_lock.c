@@ -99,21 +99,30 @@ wait_for(Relation rel, ItemPointer tid, TransactionId xid, LockWaitPolicy policy
 	return TM_WouldBlock;
 }
 
-/* The log's row as the statement's snapshot sees it, remembered from row to row. */
+/*
+ * The log's row as the statement's snapshot sees it, remembered from row to row.  Within one transaction two snapshots with the same bounds, the same
+ * number of running transactions and the same command see the same: a transaction below xmax can only leave the list.
+ */
 static const PaimonLogRow *
 log_row(PaimonTable *table, Snapshot snapshot)
 {
-	static uint64 storage_id = 0;
-	static uint64 completion = 0;
-	static TransactionId xmin;
-	static TransactionId xmax;
+	static struct
+	{
+		uint64		storage_id;
+		LocalTransactionId lxid;
+		TransactionId xmin;
+		TransactionId xmax;
+		uint32		xcnt;
+		int32		subxcnt;
+		CommandId	curcid;
+	}			seen;
 	static PaimonLogRow row;
-	static LocalTransactionId lxid = InvalidLocalTransactionId;
 
-	if (storage_id == table->storage_id && completion == snapshot->snapXactCompletionCount && completion != 0 &&
-		xmin == snapshot->xmin && xmax == snapshot->xmax && lxid == MyProc->lxid)
+	if (seen.storage_id == table->storage_id && seen.lxid == paimon_my_lxid() && seen.xmin == snapshot->xmin &&
+		seen.xmax == snapshot->xmax && seen.xcnt == snapshot->xcnt && seen.subxcnt == snapshot->subxcnt &&
+		seen.curcid == snapshot->curcid)
 		return &row;
-	storage_id = 0;
+	seen.storage_id = 0;
 	if (!paimon_catalog_log_get(table->storage_id, snapshot, &row))
 		memset(&row, 0, sizeof(row));
 	else if (row.nleftover > 0)
@@ -123,11 +132,13 @@ log_row(PaimonTable *table, Snapshot snapshot)
 		memcpy(copy, row.leftover, sizeof(uint64) * row.nleftover);
 		row.leftover = copy;
 	}
-	storage_id = table->storage_id;
-	completion = snapshot->snapXactCompletionCount;
-	xmin = snapshot->xmin;
-	xmax = snapshot->xmax;
-	lxid = MyProc->lxid;
+	seen.storage_id = table->storage_id;
+	seen.lxid = paimon_my_lxid();
+	seen.xmin = snapshot->xmin;
+	seen.xmax = snapshot->xmax;
+	seen.xcnt = snapshot->xcnt;
+	seen.subxcnt = snapshot->subxcnt;
+	seen.curcid = snapshot->curcid;
 	return &row;
 }
 
