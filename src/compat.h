@@ -348,4 +348,30 @@ paimon_report_vacuum(Relation rel, double rows, TimestampTz start)
 #define paimon_my_lxid() (MyProc->vxid.lxid)
 #endif
 
+/* ANALYZE hands out blocks one by one until 16, by a stream since 17; the stream must not be asked for buffers. */
+#include "access/tableam.h"
+#if PG_VERSION_NUM < 170000
+#define PAIMON_ANALYZE_BLOCK_ARGS TableScanDesc scan, BlockNumber analyze_block, BufferAccessStrategy strategy
+#define paimon_analyze_block() (analyze_block)
+#else
+#include "storage/read_stream.h"
+#define PAIMON_ANALYZE_BLOCK_ARGS TableScanDesc scan, ReadStream *stream
+#define paimon_analyze_block() paimon_stream_block(stream)
+static inline BlockNumber
+paimon_stream_block(ReadStream *stream)
+{
+	BufferAccessStrategy strategy;
+
+	return read_stream_next_block(stream, &strategy);
+}
+#endif
+
+/* Is this process an autovacuum worker?  Renamed in 17. */
+#include "postmaster/autovacuum.h"
+#if PG_VERSION_NUM < 170000
+#define paimon_is_autovacuum_worker() IsAutoVacuumWorkerProcess()
+#else
+#define paimon_is_autovacuum_worker() AmAutoVacuumWorkerProcess()
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

@@ -132,8 +132,12 @@ analyze_next_tuple(PaimonScanDesc *scan, double *liverows, TupleTableSlot *slot)
 }
 
 static bool
-scan_analyze_next_block(TableScanDesc scan, BlockNumber block, BufferAccessStrategy strategy)
+scan_analyze_next_block(PAIMON_ANALYZE_BLOCK_ARGS)
 {
+	BlockNumber block = paimon_analyze_block();
+
+	if (block == InvalidBlockNumber)
+		return false;
 	return analyze_next_block((PaimonScanDesc *) scan, block);
 }
 

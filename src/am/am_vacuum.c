@@ -46,7 +46,7 @@ ask_worker(Relation rel, int elevel)
 {
 	int64		snapshot_id;
 
-	if (IsAutoVacuumWorkerProcess() || RelationUsesLocalBuffers(rel))
+	if (paimon_is_autovacuum_worker() || RelationUsesLocalBuffers(rel))
 		return true;
 	switch (paimon_worker_do(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &snapshot_id))
 	{

@@ -369,7 +369,7 @@ writer_prepare_columns(PaimonRunWriter *w, PaimonGroupInput *in)
 	for (int c = 0; c < w->natts; c++)
 	{
 		uint64	   *scaled;
-		int			scale;
+		int			scale = 0;
 
 		w->columns[c] = w->p.desc->columns[c];
 		values[c] = w->values[c];
