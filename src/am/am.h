@@ -70,17 +70,17 @@ extern bool paimon_tuple_satisfies_snapshot(Relation rel, TupleTableSlot *slot, 
 
 /* am_lock.c */
 
-/* A row that a statement is about to change, copied from where it lies. */
+/* A row that a statement is about to change: where it lies, and its key copied from there. */
 typedef struct PaimonTarget
 {
+	ItemPointerData tid;
 	int			bucket;
 	uint8		kind;
 	StringInfoData key;
-	StringInfoData payload;
 } PaimonTarget;
 
 extern MemoryContext paimon_enter_row_context(void);
-extern bool paimon_target_get(PaimonTable *table, Relation rel, ItemPointer tid, bool with_payload, PaimonTarget *target);
+extern bool paimon_target_get(PaimonTable *table, Relation rel, ItemPointer tid, PaimonTarget *target);
 extern TM_Result paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot,
 								 LockTupleMode mode, LockWaitPolicy policy, TM_FailureData *tmfd, bool *unchanged);
 extern TM_Result paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, PaimonLookup **lookup, PaimonRowRef *row);

@@ -39,22 +39,20 @@ paimon_enter_row_context(void)
 }
 
 /*
- * Copies what lies at tid; false if nothing does.  Memory is in CurrentMemoryContext.
+ * Finds out what lies at tid; false if nothing does.  Memory is in CurrentMemoryContext.
  */
 bool
-paimon_target_get(PaimonTable *table, Relation rel, ItemPointer tid, bool with_payload, PaimonTarget *target)
+paimon_target_get(PaimonTable *table, Relation rel, ItemPointer tid, PaimonTarget *target)
 {
 	PaimonRowRef row;
 
 	if (!paimon_resolve_tid(table, rel, tid, &row))
 		return false;
+	target->tid = *tid;
 	target->bucket = row.bucket;
 	target->kind = row.kind;
 	initStringInfo(&target->key);
 	appendBinaryStringInfo(&target->key, (const char *) row.key.data, row.key.len);
-	initStringInfo(&target->payload);
-	if (with_payload)
-		paimon_rowref_payload(&row, &target->payload);
 	return true;
 }
 
@@ -214,6 +212,27 @@ paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, P
 }
 
 /*
+ * Are the bytes of the row that the statement saw those of the row that there is now?  The former are read only here, for few
+ * rows get here and their columns are dear; the statement's snapshot keeps them.
+ */
+static bool
+same_payload(PaimonTable *table, Relation rel, const PaimonTarget *target, const PaimonRowRef *now)
+{
+	ItemPointerData tid = target->tid;
+	PaimonRowRef seen;
+	StringInfoData before;
+	StringInfoData after;
+
+	if (!paimon_resolve_tid(table, rel, &tid, &seen))
+		return false;
+	initStringInfo(&before);
+	initStringInfo(&after);
+	paimon_rowref_payload(&seen, &before);
+	paimon_rowref_payload(now, &after);
+	return before.len == after.len && memcmp(before.data, after.data, before.len) == 0;
+}
+
+/*
  * Step 3: compares the target with the merged row under a fresh snapshot.  TM_Ok: the same bytes.  TM_Updated: *row is what it is now, valid until
  * *lookup is ended by the caller.  TM_Deleted: gone.
  */
@@ -221,23 +240,14 @@ TM_Result
 paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, PaimonLookup **lookup, PaimonRowRef *row)
 {
 	Snapshot	fresh = RegisterSnapshot(GetLatestSnapshot());
-	StringInfoData payload;
-	TM_Result	result;
 
 	*lookup = paimon_lookup_begin(table, rel, fresh);
 	UnregisterSnapshot(fresh);	/* the lookup has its own registration */
 	if (!paimon_lookup_get(*lookup, target->bucket, (const uint8 *) target->key.data, target->key.len, row))
 		return TM_Deleted;
-	initStringInfo(&payload);
-	paimon_rowref_payload(row, &payload);
 	if (paimon_kind_is_removal(target->kind))
-		result = TM_Updated;	/* cannot be: a delete marker is never given as a row */
-	else if (payload.len == target->payload.len && memcmp(payload.data, target->payload.data, payload.len) == 0)
-		result = TM_Ok;
-	else
-		result = TM_Updated;
-	pfree(payload.data);
-	return result;
+		return TM_Updated;		/* cannot be: a delete marker is never given as a row */
+	return same_payload(table, rel, target, row) ? TM_Ok : TM_Updated;
 }
 
 /* Locks the row at *tid; as core expects, *tid moves to the version that was locked. */
@@ -252,7 +262,7 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 	TM_Result	result;
 	bool		unchanged;
 
-	if (!paimon_target_get(table, rel, tid, true, &target) || paimon_kind_is_removal(target.kind))
+	if (!paimon_target_get(table, rel, tid, &target) || paimon_kind_is_removal(target.kind))
 		return TM_Deleted;
 	CheckForSerializableConflictIn(rel, tid, ItemPointerGetBlockNumberNoCheck(tid));
 

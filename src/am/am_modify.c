@@ -177,7 +177,7 @@ paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snaps
 	TM_Result	result;
 
 	(void) GetCurrentTransactionId();
-	if (!paimon_target_get(table, rel, tid, true, &target))
+	if (!paimon_target_get(table, rel, tid, &target))
 	{
 		MemoryContextSwitchTo(old);
 		memset(tmfd, 0, sizeof(*tmfd));
@@ -235,7 +235,7 @@ paimon_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot *slot, Comman
 	*update_indexes = PAIMON_UPDATE_INDEXES_NONE;
 	*lockmode = LockTupleExclusive;
 	(void) GetCurrentTransactionId();
-	if (!paimon_target_get(table, rel, otid, true, &target))
+	if (!paimon_target_get(table, rel, otid, &target))
 	{
 		MemoryContextSwitchTo(old);
 		memset(tmfd, 0, sizeof(*tmfd));
