@@ -374,4 +374,19 @@ paimon_stream_block(ReadStream *stream)
 #define paimon_is_autovacuum_worker() AmAutoVacuumWorkerProcess()
 #endif
 
+/* Waits for nobody: has that transaction ended?  18 can log it when one has not, for NOWAIT (log_lock_failures). */
+#if PG_VERSION_NUM < 180000
+#define paimon_xact_has_ended(xid, nowait) ConditionalXactLockTableWait(xid)
+#else
+#include "storage/lock.h"
+#define paimon_xact_has_ended(xid, nowait) ConditionalXactLockTableWait((xid), (nowait) && log_lock_failures)
+#endif
+
+/* A parallel scan names its table: by its OID until 17, by its storage since 18. */
+#if PG_VERSION_NUM < 180000
+#define paimon_name_parallel_scan(pscan, rel) ((pscan)->phs_relid = RelationGetRelid(rel))
+#else
+#define paimon_name_parallel_scan(pscan, rel) ((pscan)->phs_locator = (rel)->rd_locator)
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

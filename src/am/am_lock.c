@@ -86,9 +86,9 @@ wait_for(Relation rel, ItemPointer tid, TransactionId xid, LockWaitPolicy policy
 			XactLockTableWait(xid, rel, tid, oper);
 			return TM_Ok;
 		case LockWaitSkip:
-			return ConditionalXactLockTableWait(xid) ? TM_Ok : TM_WouldBlock;
+			return paimon_xact_has_ended(xid, false) ? TM_Ok : TM_WouldBlock;
 		case LockWaitError:
-			if (ConditionalXactLockTableWait(xid))
+			if (paimon_xact_has_ended(xid, true))
 				return TM_Ok;
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),

@@ -249,7 +249,7 @@ parallelscan_initialize(Relation rel, ParallelTableScanDesc pscan)
 {
 	ParallelScan *shared = (ParallelScan *) pscan;
 
-	shared->base.phs_relid = RelationGetRelid(rel);
+	paimon_name_parallel_scan(&shared->base, rel);
 	pg_atomic_init_u32(&shared->next_unit, 0);
 	return sizeof(ParallelScan);
 }

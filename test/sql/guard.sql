@@ -45,6 +45,8 @@ ALTER EXTENSION paimon_am SET SCHEMA public;
 DROP EXTENSION paimon_am;
 SELECT to_regnamespace('paimon') AS gone;
 CREATE SCHEMA paimon;
+\set SHOW_CONTEXT never
 CREATE EXTENSION paimon_am;
+\set SHOW_CONTEXT errors
 DROP SCHEMA paimon;
 CREATE EXTENSION paimon_am;

@@ -259,7 +259,8 @@ SELECT type, as_key(type, expression) FROM (VALUES
 ) t (type, expression);
 -- Types that cannot, and arrays, which can.
 CREATE TABLE bad (k int4range PRIMARY KEY) USING paimon;
-CREATE TABLE bad (k pair PRIMARY KEY) USING paimon;
+CREATE TYPE pg_temp.twin AS (a int, b text);
+CREATE TABLE bad (k twin PRIMARY KEY) USING paimon;
 CREATE TABLE bad (k tsvector PRIMARY KEY) USING paimon;
 CREATE TABLE bad (k tid PRIMARY KEY) USING paimon;
 -- Many columns of a key, all parts of it needed for a lookup.
