@@ -42,8 +42,12 @@ replace_rows(Relation rel, bool have_old, uint64 old_id, bool reborn, uint64 new
 	{
 		memset(&row, 0, sizeof(row));
 		row.encoding = PAIMON_ENCODING_VERSION;
-		row.nbuckets = 1;		/* the options tell; see memtable_table.c */
 	}
+
+	/* Options may have changed since: the index of the key, built next, decides. */
+	row.nbuckets = 1;
+	row.nbucketkeys = 0;
+	row.copied = false;
 	if (reborn)
 		paimon_catalog_relation_drop(relid);
 	if (old_id != 0)
@@ -91,7 +95,10 @@ paimon_relation_nontransactional_truncate(Relation rel)
 	RelationTruncate(rel, 0);
 	id = paimon_storage_create(RelationGetSmgr(rel), rel->rd_rel->relpersistence);
 	replace_rows(rel, true, old_id, reborn, id);
+
+	/* The key's index is built next, and has to see the storage as it is now: the locator, by which handles are found, is still the same. */
 	CacheInvalidateRelcache(rel);
+	CommandCounterIncrement();
 }
 
 /* SET TABLESPACE: the same storage under another locator. */
@@ -128,11 +135,20 @@ paimon_relation_copy_for_cluster(Relation old_table, Relation new_table, Relatio
 	row.storage_id = paimon_storage_id(new_table);
 	row.relid = RelationGetRelid(old_table);
 	row.encoding = PAIMON_ENCODING_VERSION;
-	row.nbuckets = 1;
 	row.copied = true;
 	row.nkeys = from->desc->nkeys;
 	for (int i = 0; i < row.nkeys; i++)
 		row.keys[i] = from->desc->keys[i].attno;
+
+	/* Rows keep their buckets. */
+	row.nbuckets = from->desc->nbuckets;
+	row.nbucketkeys = from->desc->nbucketkeys;
+	memcpy(row.bucketkeys, from->desc->bucketkeys, sizeof(AttrNumber) * row.nbucketkeys);
+	if (row.nbuckets == 1)
+	{
+		row.nbucketkeys = row.nkeys;
+		memcpy(row.bucketkeys, row.keys, sizeof(AttrNumber) * row.nkeys);
+	}
 	paimon_catalog_storage_put(&row);
 	CommandCounterIncrement();
 	CacheInvalidateRelcache(new_table);

@@ -100,6 +100,15 @@ is_empty(PaimonTable *table, Relation heap)
 	return empty;
 }
 
+static void
+put_row(Relation heap, const PaimonStorageRow *row)
+{
+	paimon_catalog_storage_put(row);
+	CommandCounterIncrement();
+	CacheInvalidateRelcache(heap);
+}
+
+/* Records how the storage is keyed and laid out, for which rows may have to be written anew; there is nothing else to build. */
 static IndexBuildResult *
 ambuild(Relation heap, Relation index, IndexInfo *info)
 {
@@ -111,23 +120,27 @@ ambuild(Relation heap, Relation index, IndexInfo *info)
 	want.storage_id = table->storage_id;
 	want.relid = RelationGetRelid(heap);
 	want.encoding = PAIMON_ENCODING_VERSION;
-	want.nbuckets = 1;
 	want.nkeys = info->ii_NumIndexKeyAttrs;
 	for (int i = 0; i < want.nkeys; i++)
 		want.keys[i] = info->ii_IndexAttrNumbers[i];
+	paimon_table_lay_out(&table->options, &want);
 
 	if (!paimon_catalog_storage_get(table->storage_id, RelationGetRelid(heap), &have))
 		have.nkeys = 0;
 	if (same_key(&want, &have))
 	{
+		/* New storage that took over the old one's key, after TRUNCATE for one: its buckets are decided now. */
+		if (have.nbucketkeys == 0)
+		{
+			want.copied = have.copied;
+			put_row(heap, &want);
+		}
 		result->heap_tuples = result->index_tuples = rint(paimon_estimate_rows(table, heap));
 		return result;
 	}
 	if (is_empty(table, heap))
 	{
-		paimon_catalog_storage_put(&want);
-		CommandCounterIncrement();
-		CacheInvalidateRelcache(heap);
+		put_row(heap, &want);
 		return result;
 	}
 	result->heap_tuples = result->index_tuples = paimon_rekey(heap, index, &want);
@@ -263,6 +276,24 @@ close_readers(KeyScan *ks, bool lookup_too)
 	}
 }
 
+/*
+ * We return no columns, but an index-only scan that needs none, as of count(*), is planned on any index that can be read whole: it wants a tuple, and
+ * looks at nothing in it.
+ */
+static void
+promise_nothing(IndexScanDesc scan, KeyScan *ks)
+{
+	MemoryContext old = MemoryContextSwitchTo(ks->cxt);
+	TupleDesc	desc = RelationGetDescr(scan->indexRelation);
+	Datum		values[INDEX_MAX_KEYS] = {0};
+	bool		nulls[INDEX_MAX_KEYS];
+
+	memset(nulls, true, sizeof(nulls));
+	scan->xs_itupdesc = desc;
+	scan->xs_itup = index_form_tuple(desc, values, nulls);
+	MemoryContextSwitchTo(old);
+}
+
 static void
 amrescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
 {
@@ -271,6 +302,8 @@ amrescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int nord
 	/* A lookup sees what its snapshot saw when it was opened: right for MVCC snapshots only. */
 	close_readers(ks, scan->xs_snapshot == NULL || !IsMVCCSnapshot(scan->xs_snapshot));
 	ks->started = false;
+	if (scan->xs_want_itup && scan->xs_itup == NULL)
+		promise_nothing(scan, ks);
 	if (keys != NULL && scan->numberOfKeys > 0)
 		memmove(scan->keyData, keys, sizeof(ScanKeyData) * scan->numberOfKeys);
 }

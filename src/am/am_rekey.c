@@ -249,7 +249,7 @@ drain(Tuplesortstate *sort, TupleTableSlot *slot, Filler *filler, Relation index
 }
 
 /*
- * Gives the table a new storage keyed as `row` says, with all rows in it that a statement of this transaction would see now.  The caller holds
+ * Gives the table a new storage keyed and laid out as `row` says, with all rows in it that a statement of this transaction would see now.  The caller holds
  * a lock on the table that keeps everybody else from writing.  Returns the number of rows.
  */
 double
@@ -268,11 +268,6 @@ paimon_rekey(Relation heap, Relation index, const PaimonStorageRow *row)
 												maintenance_work_mem, NULL, TUPLESORT_NONE);
 	Filler		filler = {0};
 
-	/* Buckets come from the options: a table without a key had none. */
-	to_row.nbuckets = from->options.bucket;
-	to_row.nbucketkeys = from->options.nbucketkey > 0 ? from->options.nbucketkey : row->nkeys;
-	memcpy(to_row.bucketkeys, from->options.nbucketkey > 0 ? from->options.bucketkey : row->keys,
-		   sizeof(AttrNumber) * to_row.nbucketkeys);
 	feed(from, heap, paimon_rowdesc_build(heap, &to_row), sort, slot);
 	tuplesort_performsort(sort);
 

@@ -30,7 +30,7 @@ typedef struct PaimonStorageRow
 	Oid			relid;			/* relation that had it when the row was written: a hint */
 	int			nkeys;			/* 0: append storage, keyed by a hidden row number */
 	AttrNumber	keys[INDEX_MAX_KEYS];	/* in key order */
-	int			nbucketkeys;
+	int			nbucketkeys;	/* 0 with a key: not decided yet, the options tell */
 	AttrNumber	bucketkeys[INDEX_MAX_KEYS];
 	int			nbuckets;
 	int			encoding;		/* PAIMON_ENCODING_VERSION */

@@ -358,6 +358,23 @@ relation_altered(Oid relid)
 
 /* ---- removal ---- */
 
+/* An option that shapes stored rows can be reset only while there are none: then say how to go on. */
+static void
+refuse_drop(Oid relid, const char *column, const char *option)
+{
+	char		relkind = get_rel_relkind(relid);
+	bool		stuck = paimon_option_fixed_when_filled(option) && OidIsValid(paimon_ddl_primary_key(relid)) &&
+		(relkind == RELKIND_RELATION || relkind == RELKIND_MATVIEW) && !paimon_ddl_is_empty(relid);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+			 errmsg("cannot drop column \"%s\" of paimon table \"%s\" because option \"%s\" names it",
+					column, get_rel_name(relid), option),
+			 stuck ? errdetail("Rows that are stored already were laid out by the option's value.") : 0,
+			 stuck ? errhint("Create a table without the column and copy the rows, or TRUNCATE this one and reset the option first.") :
+			 errhint("Reset the option first: ALTER TABLE ... RESET (%s).", quote_identifier(option))));
+}
+
 static void
 column_dropped(Oid relid, AttrNumber attno)
 {
@@ -375,11 +392,7 @@ column_dropped(Oid relid, AttrNumber attno)
 		foreach(lc2, paimon_option_columns(item))
 		{
 			if (name != NULL && strcmp(lfirst(lc2), name) == 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-						 errmsg("cannot drop column \"%s\" of paimon table \"%s\" because option \"%s\" names it",
-								name, get_rel_name(relid), item->name),
-						 errhint("Reset the option first.")));
+				refuse_drop(relid, name, item->name);
 		}
 	}
 }

@@ -100,6 +100,24 @@ apply_reset(const char *relname, List *defs, List **items)
 	return core;
 }
 
+/* SET beside SET ACCESS METHOD to another one.  What no option of ours has for a name is core's to check. */
+static void
+refuse_options(const char *relname, List *defs)
+{
+	ListCell   *lc;
+
+	foreach(lc, defs)
+	{
+		const DefElem *def = lfirst(lc);
+
+		if (def->defnamespace == NULL && !paimon_option_is_core(def->defname) && paimon_option_is_known(def->defname))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("cannot set option \"%s\" of table \"%s\" together with its access method", def->defname, relname),
+					 errdetail("Only tables using access method paimon have that option.")));
+	}
+}
+
 /* Sort the commands; work out the options after them. */
 static void
 plan_commands(AlterPlan *plan, AlterTableStmt *stmt)
@@ -126,7 +144,10 @@ plan_commands(AlterPlan *plan, AlterTableStmt *stmt)
 			plan->items = paimon_ddl_merge_items(plan->items, items);
 		}
 		else
+		{
+			refuse_options(plan->relname, defs);
 			core = defs;
+		}
 		if (core != NIL)
 		{
 			cmd = copyObject(cmd);
@@ -138,7 +159,8 @@ plan_commands(AlterPlan *plan, AlterTableStmt *stmt)
 
 /*
  * Options that shape stored data change only while there is none; then the
- * storage is made anew.  Returns whether that is to be done.
+ * storage is made anew.  Returns whether that is to be done.  A table without a key is not
+ * laid out by any option: its rows will be when it is given one.
  */
 static bool
 check_fixed_options(AlterPlan *plan, List *before)
@@ -147,7 +169,8 @@ check_fixed_options(AlterPlan *plan, List *before)
 	bool		reset = false;
 	ListCell   *lc;
 
-	if (!plan->was_paimon || !plan->will_be_paimon || plan->relkind == RELKIND_PARTITIONED_TABLE)
+	if (!plan->was_paimon || !plan->will_be_paimon || plan->relkind == RELKIND_PARTITIONED_TABLE ||
+		!OidIsValid(paimon_ddl_primary_key(plan->relid)))
 		return false;
 	foreach(lc, names)
 	{

@@ -4,8 +4,8 @@
  *	  A backend's handles of storages: built on first use, rebuilt after invalidations.
  *
  * Handles are found by the relation's locator, so that TRUNCATE, a rewrite and their rollback find the right one
- * without any bookkeeping.  How the rows are keyed comes from the manifest (paimon.storage), which is transactional; how many
- * buckets there are comes from the table's options, which cannot change while the storage holds rows.
+ * without any bookkeeping.  How the rows are keyed and spread over buckets comes from the manifest (paimon.storage), which is
+ * transactional and describes the storage; the table's options say only how the next storage is to be.
  *
  *-------------------------------------------------------------------------
  */
@@ -93,7 +93,24 @@ paimon_table_at_end(void)
 	retired = NIL;
 }
 
-/* How the storage is keyed; a storage without a row of its own is an append storage. */
+/* See table.h. */
+void
+paimon_table_lay_out(const PaimonOptions *options, PaimonStorageRow *row)
+{
+	row->nbuckets = row->nkeys == 0 ? 1 : options->bucket;
+	row->nbucketkeys = row->nkeys;
+	memcpy(row->bucketkeys, row->keys, sizeof(AttrNumber) * row->nkeys);
+	if (row->nkeys > 0 && options->nbucketkey > 0)
+	{
+		row->nbucketkeys = options->nbucketkey;
+		memcpy(row->bucketkeys, options->bucketkey, sizeof(AttrNumber) * options->nbucketkey);
+	}
+}
+
+/*
+ * How the storage is keyed.  A storage without a row of its own is an append storage.  A key without bucket keys beside it: the storage is new, and
+ * the index that is about to be built records its layout.
+ */
 static void
 storage_row(Relation rel, uint64 storage_id, const PaimonOptions *options, PaimonStorageRow *row)
 {
@@ -109,22 +126,8 @@ storage_row(Relation rel, uint64 storage_id, const PaimonOptions *options, Paimo
 		row->encoding = PAIMON_ENCODING_VERSION;
 	}
 	row->storage_id = storage_id;
-
-	row->nbuckets = row->nkeys == 0 ? 1 : options->bucket;
-	row->nbucketkeys = 0;
-	if (row->nbuckets > 1)
-	{
-		if (options->nbucketkey > 0)
-		{
-			row->nbucketkeys = options->nbucketkey;
-			memcpy(row->bucketkeys, options->bucketkey, sizeof(AttrNumber) * options->nbucketkey);
-		}
-		else
-		{
-			row->nbucketkeys = row->nkeys;
-			memcpy(row->bucketkeys, row->keys, sizeof(AttrNumber) * row->nkeys);
-		}
-	}
+	if (row->nbucketkeys == 0)
+		paimon_table_lay_out(options, row);
 }
 
 /* See table.h. */

@@ -40,6 +40,9 @@ extern PaimonTable *paimon_table_get(Relation rel, bool for_write);
 /* Lets go of a handle, and its pin on shared memory, at the end of the transaction: for who visits many tables and stays. */
 extern void paimon_table_release(PaimonTable *table);
 
+/* Buckets that a storage keyed by row->keys gets by the options: fills in nbuckets, nbucketkeys and bucketkeys. */
+extern void paimon_table_lay_out(const PaimonOptions *options, PaimonStorageRow *row);
+
 extern PaimonTable *paimon_table_get_as(Relation rel, TupleDesc tupdesc);
 
 extern void paimon_table_init(void);	/* relcache callback */

@@ -17,3 +17,12 @@ INSERT INTO bs SELECT g, 'new' FROM generate_series(5000, 12000, 7) g;
 SELECT count(*), sum(k), count(*) FILTER (WHERE t = 'new') FROM bs;
 SELECT count(*) FROM bs WHERE k BETWEEN 4990 AND 5020 AND t = 'new';
 DROP TABLE bs;
+
+-- An index-only scan that needs no column.
+CREATE TABLE bs (k int PRIMARY KEY, t text) USING paimon;
+INSERT INTO bs SELECT g, 't' FROM generate_series(1, 100) g;
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM bs;
+SELECT count(*) FROM bs;
+RESET enable_seqscan;
+DROP TABLE bs;
