@@ -19,7 +19,8 @@
 
 /*
  * A sorted run as the choice sees it.  Arrays of them are in age order, newest first: the runs of level 0, then at most one for each level 1, 2, …
- * Level-0 runs with the same group stand together: they are one commit's (a large one that spilled several times; group = its position in the log).
+ * Level-0 runs with the same group are one commit's (a large one that spilled several times).  A group is a position in the log (max_position): it never
+ * grows from one run of level 0 to the next.
  */
 typedef struct PaimonCompactionRun
 {
@@ -96,8 +97,8 @@ typedef struct PaimonCompactionPlan
 {
 	PaimonCompactionReason reason;	/* NOTHING: the rest is zero */
 	int			first;
-	int			nruns;			/* 0 or at least 1; 1: lifted to output_level, or rewritten in place */
-	int			output_level;	/* at least 1; above all runs older than the plan's are higher levels */
+	int			nruns;			/* 1: lifted to output_level, or rewritten in place */
+	int			output_level;	/* at least 1 */
 	int			max_level;		/* Lmax: num_levels - 1, or the highest level that has a run */
 	bool		full;			/* all mergeable runs, into max_level: last_full changes when it is done */
 	bool		drop_deletes;	/* nothing older remains: the output needs no delete rows */
@@ -108,18 +109,18 @@ typedef struct PaimonCompactionPlan
 } PaimonCompactionPlan;
 
 /*
- * The choice.  PAIMON_CORRUPT if the runs are not in age order or torn (paimon_compaction_check); *plan then says NOTHING.
+ * The choice.  PAIMON_CORRUPT if paimon_compaction_check finds a problem; *plan then says NOTHING.
  *
  * Guarantees (n counts as paimon_compaction_count's `mergeable`):
  *	1. first > every pending run; the plan ends at a commit's border on both sides;
- *	2. output_level >= 1, no run that stays has it, runs that are older have higher levels: after the merge the array is in age order again;
+ *	2. output_level >= 1, and runs older than the plan's are above it: after the merge the array is in age order again;
  *	3. carrying it out makes progress: runs get fewer, or move to a higher level, or lose delete rows, or (forced only) are rewritten;
- *	4. when it says NOTHING, n <= trigger, and single runs <= max(max_runs, trigger) if max_runs is set.
+ *	4. when it says NOTHING, n <= trigger, and mergeable single runs <= max(max_runs, trigger, max_level) if max_runs is set.
  */
 extern PaimonResult paimon_compaction_pick(const PaimonCompactionRun *runs, int nruns, const PaimonCompactionOptions *options,
 										   const PaimonCompactionNow *now, PaimonCompactionPlan *plan);
 
-/* Are these runs in age order, levels above 0 once each, groups together, amounts sane?  Otherwise *problem is the index of a run that is not. */
+/* Are these runs in age order, levels above 0 once each and never pending, amounts sane?  Otherwise *problem is the index of a run that is not. */
 extern bool paimon_compaction_check(const PaimonCompactionRun *runs, int nruns, int *problem);
 
 typedef struct PaimonCompactionCount
