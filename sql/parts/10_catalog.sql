@@ -55,7 +55,7 @@ CREATE TABLE paimon.file (
 	min_key		bytea NOT NULL,
 	max_key		bytea NOT NULL,
 	extents		bytea NOT NULL,
-	CONSTRAINT file_pkey PRIMARY KEY (storage_id, file_no)
+	CONSTRAINT file_pkey PRIMARY KEY (storage_id, file_no, level)
 ) USING heap WITH (fillfactor = 60, vacuum_truncate = false,
 	autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
 
@@ -96,7 +96,7 @@ COMMENT ON COLUMN paimon.log.leftover IS 'positions below head of batches of pre
 COMMENT ON COLUMN paimon.log.closed_head IS 'heads of the last publishes, oldest first: the log below one may be reused ...';
 COMMENT ON COLUMN paimon.log.closed_xid IS '... once nobody can see less than this transaction';
 
-COMMENT ON TABLE paimon.file IS 'run files of paimon tables';
+COMMENT ON TABLE paimon.file IS 'run files of paimon tables; a file that moved up without being rewritten has a row for each level';
 COMMENT ON COLUMN paimon.file.storage_id IS 'see paimon.storage';
 COMMENT ON COLUMN paimon.file.file_no IS 'number of the file within its storage, never used again';
 COMMENT ON COLUMN paimon.file.min_position IS 'first log position that the rows stand for';

@@ -20,6 +20,14 @@ LANGUAGE C STRICT STABLE PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION paimon.buckets(regclass)
     IS 'buckets of a paimon table that have run files';
 
+CREATE FUNCTION paimon.levels("table" regclass,
+    OUT bucket integer, OUT level integer, OUT runs integer, OUT files integer, OUT record_count bigint, OUT delete_count bigint,
+    OUT file_size_in_bytes bigint, OUT min_key text, OUT max_key text) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'paimon_levels'
+LANGUAGE C STRICT STABLE PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION paimon.levels(regclass)
+    IS 'sorted runs of a paimon table by bucket and level: what a read has to merge';
+
 CREATE FUNCTION paimon.snapshots("table" regclass,
     OUT snapshot_id bigint, OUT commit_kind text, OUT commit_time timestamp with time zone, OUT total_record_count bigint,
     OUT delta_record_count bigint, OUT changelog_record_count bigint, OUT watermark bigint) RETURNS SETOF record
@@ -28,5 +36,5 @@ LANGUAGE C STRICT STABLE PARALLEL RESTRICTED ROWS 50;
 COMMENT ON FUNCTION paimon.snapshots(regclass)
     IS 'snapshots of a paimon table';
 
-REVOKE ALL ON FUNCTION paimon.files(regclass), paimon.buckets(regclass), paimon.snapshots(regclass) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION paimon.files(regclass), paimon.buckets(regclass), paimon.snapshots(regclass) TO PUBLIC;
+REVOKE ALL ON FUNCTION paimon.files(regclass), paimon.buckets(regclass), paimon.levels(regclass), paimon.snapshots(regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION paimon.files(regclass), paimon.buckets(regclass), paimon.levels(regclass), paimon.snapshots(regclass) TO PUBLIC;

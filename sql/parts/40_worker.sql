@@ -6,8 +6,14 @@ LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION paimon.flush(regclass)
     IS 'writes what was committed to the table into run files now, and returns the id of its newest snapshot';
 
+CREATE FUNCTION paimon.compact("table" regclass, "full" boolean DEFAULT true, bucket integer DEFAULT NULL) RETURNS bigint
+AS 'MODULE_PATHNAME', 'paimon_compact'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION paimon.compact(regclass, boolean, integer)
+    IS 'flushes the table and merges its run files now: into one run a bucket, or (full => false) as far as its options want it; returns the id of its newest snapshot';
+
 -- Ownership of the table is checked.
-GRANT EXECUTE ON FUNCTION paimon.flush(regclass) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION paimon.flush(regclass), paimon.compact(regclass, boolean, integer) TO PUBLIC;
 
 CREATE FUNCTION paimon.workers(OUT pid integer, OUT kind text, OUT dbid oid, OUT state text, OUT relid oid, OUT started timestamp with time zone,
     OUT flushes bigint, OUT rows_flushed bigint, OUT errors bigint, OUT last_error text, OUT last_error_time timestamp with time zone)

@@ -280,17 +280,28 @@ paimon_catalog_file_insert(const PaimonFileRow *row)
 	pfree(extents);
 }
 
-/* Begins a scan for changing one file's row.  The caller holds the publish lock. */
+/* Begins a scan for changing a file's live row (level < 0), or the one with a level.  The caller holds the publish lock. */
 static HeapTuple
-find_for_update(PaimonManifestScan *scan, uint64 storage_id, uint64 file_no)
+find_for_update(PaimonManifestScan *scan, uint64 storage_id, uint64 file_no, int32 level)
 {
 	ScanKeyData keys[2];
+	HeapTuple	tuple;
 
 	paimon_manifest_key_uint64(&keys[0], ANUM_FILE_STORAGE_ID, storage_id);
 	paimon_manifest_key_uint64(&keys[1], ANUM_FILE_NO, file_no);
 	paimon_manifest_scan_begin(scan, PAIMON_MANIFEST_FILE, PAIMON_MANIFEST_FILE_PKEY, false,
 							   RowExclusiveLock, SnapshotSelf, 2, keys);
-	return paimon_manifest_scan_next(scan);
+	while ((tuple = paimon_manifest_scan_next(scan)) != NULL)
+	{
+		Datum		values[NATTS_FILE];
+		bool		isnull[NATTS_FILE];
+
+		heap_deform_tuple(tuple, RelationGetDescr(scan->rel), values, isnull);
+		if (level < 0 ? paimon_manifest_get_uint64(values[ANUM_FILE_CLOSING_XID - 1]) == 0 :
+			DatumGetInt32(values[ANUM_FILE_LEVEL - 1]) == level)
+			break;
+	}
+	return tuple;
 }
 
 static void
@@ -298,7 +309,7 @@ report_no_row(uint64 storage_id, uint64 file_no)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("\"paimon.file\" has no row for file " UINT64_FORMAT " of storage " UINT64_FORMAT,
+			 errmsg("\"paimon.file\" has no live row for file " UINT64_FORMAT " of storage " UINT64_FORMAT,
 					file_no, storage_id)));
 }
 
@@ -306,7 +317,7 @@ void
 paimon_catalog_file_close(uint64 storage_id, uint64 file_no, int64 removed_snapshot, FullTransactionId closing_xid)
 {
 	PaimonManifestScan scan;
-	HeapTuple	tuple = find_for_update(&scan, storage_id, file_no);
+	HeapTuple	tuple = find_for_update(&scan, storage_id, file_no, -1);
 	Datum		values[NATTS_FILE];
 	bool		isnull[NATTS_FILE] = {false};
 	bool		replace[NATTS_FILE] = {false};
@@ -325,7 +336,7 @@ void
 paimon_catalog_file_set_snapshot(uint64 storage_id, uint64 file_no, int64 added_snapshot)
 {
 	PaimonManifestScan scan;
-	HeapTuple	tuple = find_for_update(&scan, storage_id, file_no);
+	HeapTuple	tuple = find_for_update(&scan, storage_id, file_no, -1);
 	Datum		values[NATTS_FILE];
 	bool		isnull[NATTS_FILE] = {false};
 	bool		replace[NATTS_FILE] = {false};
@@ -340,10 +351,10 @@ paimon_catalog_file_set_snapshot(uint64 storage_id, uint64 file_no, int64 added_
 
 /* No row is as good as a deleted one: a reclaimer may have come first. */
 void
-paimon_catalog_file_delete(uint64 storage_id, uint64 file_no)
+paimon_catalog_file_delete(uint64 storage_id, uint64 file_no, int32 level)
 {
 	PaimonManifestScan scan;
-	HeapTuple	tuple = find_for_update(&scan, storage_id, file_no);
+	HeapTuple	tuple = find_for_update(&scan, storage_id, file_no, level);
 
 	if (tuple != NULL)
 		paimon_manifest_delete(&scan, tuple);

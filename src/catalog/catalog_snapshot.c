@@ -54,6 +54,32 @@ paimon_catalog_snapshot_latest(uint64 storage_id, Snapshot snapshot, PaimonSnaps
 	return latest.snapshot_id;
 }
 
+int64
+paimon_catalog_snapshot_appends(uint64 storage_id, Snapshot snapshot, int64 after, int64 limit)
+{
+	PaimonManifestScan scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	int64		n = 0;
+
+	paimon_manifest_key_uint64(&key, ANUM_SNAPSHOT_STORAGE_ID, storage_id);
+	paimon_manifest_scan_begin(&scan, PAIMON_MANIFEST_SNAPSHOT, PAIMON_MANIFEST_SNAPSHOT_PKEY, true,
+							   AccessShareLock, snapshot, 1, &key);
+	while (n < limit && (tuple = paimon_manifest_scan_prev(&scan)) != NULL)
+	{
+		PaimonSnapshotRow row;
+
+		CHECK_FOR_INTERRUPTS();
+		read_row(RelationGetDescr(scan.rel), tuple, &row);
+		if (row.snapshot_id <= after)
+			break;
+		if (row.kind == PAIMON_COMMIT_APPEND)
+			n++;
+	}
+	paimon_manifest_scan_end(&scan);
+	return n;
+}
+
 /* All snapshots of a storage, oldest first; palloc'd. */
 PaimonSnapshotRow *
 paimon_catalog_snapshots(uint64 storage_id, Snapshot snapshot, int *nsnapshots)

@@ -112,13 +112,19 @@ typedef enum PaimonFileSource
  */
 extern PaimonFileRow *paimon_catalog_files(uint64 storage_id, Snapshot snapshot, int *nfiles);
 
-/* One file by number, whatever its state, with SnapshotAny: for resolving a ctid.  False if there is no row. */
+/* One file by number, whatever its state and level, with SnapshotAny: for resolving a ctid.  False if there is no row. */
 extern bool paimon_catalog_file_any(uint64 storage_id, uint64 file_no, PaimonFileRow *row);
 
+/*
+ * A file that moves to another level without being rewritten gets a second row: the first is closed, and the new one, with the same number and extents, has
+ * the new level.  So a file has one live row at most, and its extents may be freed when no row of it is left that anybody needs.
+ */
 extern void paimon_catalog_file_insert(const PaimonFileRow *row);
+
+/* Both change the file's live row. */
 extern void paimon_catalog_file_close(uint64 storage_id, uint64 file_no, int64 removed_snapshot, FullTransactionId closing_xid);
 extern void paimon_catalog_file_set_snapshot(uint64 storage_id, uint64 file_no, int64 added_snapshot);
-extern void paimon_catalog_file_delete(uint64 storage_id, uint64 file_no);
+extern void paimon_catalog_file_delete(uint64 storage_id, uint64 file_no, int32 level);
 
 /* Closed files (closing_xid valid), for the reclaimer, read with `snapshot`. */
 extern PaimonFileRow *paimon_catalog_closed_files(uint64 storage_id, Snapshot snapshot, int *nfiles);
@@ -148,6 +154,9 @@ typedef struct PaimonSnapshotRow
 /* Latest snapshot id of a storage, 0 if none. */
 extern int64 paimon_catalog_snapshot_latest(uint64 storage_id, Snapshot snapshot, PaimonSnapshotRow *row);
 extern void paimon_catalog_snapshot_insert(const PaimonSnapshotRow *row);
+
+/* Snapshots of rows (kind APPEND) with an id above `after`, counted from the newest one on until there are `limit`. */
+extern int64 paimon_catalog_snapshot_appends(uint64 storage_id, Snapshot snapshot, int64 after, int64 limit);
 
 /* All snapshots of a storage, oldest first; palloc'd. */
 extern PaimonSnapshotRow *paimon_catalog_snapshots(uint64 storage_id, Snapshot snapshot, int *nsnapshots);

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * compact.h
- *	  Flush, reclaim and freeze: what turns a table's delta log into run files and gives back what nobody needs.
+ *	  Flush, compaction, reclaim and freeze: what turns a table's delta log into run files, merges these, and gives back what nobody needs.
  *
- * See README.md here.  All of it runs for one table at a time under the table's flush lock, which is taken before the publish lock.
+ * See README.md here.  All but compaction runs for one table at a time under the table's flush lock, which is taken before the publish lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,6 +43,37 @@ extern bool paimon_flush_step(Relation rel, PaimonTable *table, PaimonFlushMode 
 
 /* All steps in the current transaction.  Refuses (by error) where the transaction's snapshot would come to see too much. */
 extern void paimon_flush_in_backend(Relation rel, PaimonTable *table, PaimonFlushResult *result);
+
+/* ---- compaction ---- */
+
+typedef struct PaimonCompactResult
+{
+	bool		busy;			/* another one is at work on the bucket: nothing was done */
+	bool		lost;			/* its inputs were gone when it came to publish */
+	bool		published;
+	int64		snapshot_id;	/* published: of the COMPACT snapshot */
+	int			files_in;		/* merged ... */
+	int			files_out;		/* ... into */
+	int			files_lifted;	/* have only changed their level */
+	int64		rows_out;
+	int64		bytes_in;
+	int64		bytes_out;
+} PaimonCompactResult;
+
+/* A bucket that wants to be compacted by the table's options, from bucket `from` on and round; -1 if there is none.  Reads the manifest. */
+extern int	paimon_compact_next(Relation rel, PaimonTable *table, int from);
+
+/*
+ * Compacts a bucket once, if its runs and the options want it, or fully if `full`.  In the current transaction, which a worker commits right after; the
+ * bucket's lock stays until then, as does the publish lock if anything was published.  The relation is locked AccessShare at least.
+ */
+extern void paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, int bucket, bool full, PaimonCompactResult *result);
+
+/*
+ * A bucket (-1: all) in the current transaction.  Refuses (by error) where the transaction's snapshot would come to see too much; a bucket at which
+ * somebody else is gets a NOTICE.
+ */
+extern void paimon_compact_in_backend(Relation rel, PaimonTable *table, int bucket, bool full);
 
 /* ---- reclaim (H9) ---- */
 

@@ -23,7 +23,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "compact/compact.h"
+#include "compact/compact_internal.h"
 #include "core/core_key.h"
 #include "memtable/buffer.h"
 #include "merge/merge.h"
@@ -44,70 +44,8 @@ typedef struct Flush
 	int			nfiles;
 	XLogRecPtr	lsn;
 	int64		rows;
-	struct AtEnd *end;
+	PaimonAtEnd *end;
 } Flush;
-
-/* ---- what is done when the transaction ends ---- */
-
-typedef struct AtEnd
-{
-	PaimonShared *shared;
-	uint64		storage_id;
-	uint64		head;			/* 0: do not tell */
-	int			nguards;
-	uint64	   *guards;			/* file numbers */
-} AtEnd;
-
-static List *at_end = NIL;		/* in TopMemoryContext */
-
-/* Must not fail. */
-static void
-xact_callback(XactEvent event, void *arg)
-{
-	ListCell   *lc;
-
-	if (at_end == NIL || (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
-		return;
-	foreach(lc, at_end)
-	{
-		AtEnd	   *e = lfirst(lc);
-
-		for (int i = 0; i < e->nguards; i++)
-			paimon_file_guard_release(e->storage_id, e->guards[i]);
-		if (event == XACT_EVENT_COMMIT && e->head != 0)
-			paimon_shared_set_head(e->shared, e->head);
-		if (e->guards != NULL)
-			pfree(e->guards);
-		pfree(e);
-	}
-	list_free(at_end);
-	at_end = NIL;
-}
-
-/* Begins an entry for a flush. */
-static AtEnd *
-begin_at_end(Flush *f)
-{
-	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-	AtEnd	   *e = palloc0(sizeof(AtEnd));
-
-	e->shared = f->table->shared;
-	e->storage_id = f->table->storage_id;
-	at_end = lappend(at_end, e);
-	MemoryContextSwitchTo(old);
-	return e;
-}
-
-/* From now on the guards of these files are let go when the transaction ends, whichever way. */
-static void
-remember_guards(AtEnd *e, const PaimonFileRow *files, int nfiles)
-{
-	Size		size = sizeof(uint64) * ((Size) e->nguards + nfiles);
-
-	e->guards = e->guards == NULL ? MemoryContextAlloc(TopMemoryContext, size) : repalloc(e->guards, size);
-	for (int i = 0; i < nfiles; i++)
-		e->guards[e->nguards++] = files[i].file_no;
-}
 
 /* ---- the cut ---- */
 
@@ -208,7 +146,7 @@ add_files(Flush *f, PaimonRunWriter *writer)
 	if (nfiles == 0)
 		return;
 	if (f->mode == PAIMON_FLUSH_WORKER)
-		remember_guards(f->end, files, nfiles);
+		paimon_at_end_guards(f->end, files, nfiles);
 	f->lsn = Max(f->lsn, lsn);
 	f->files = f->files == NULL ? palloc(sizeof(PaimonFileRow) * nfiles) :
 		repalloc_huge(f->files, sizeof(PaimonFileRow) * ((Size) f->nfiles + nfiles));
@@ -489,7 +427,7 @@ paimon_flush_step(Relation rel, PaimonTable *table, PaimonFlushMode mode, Paimon
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon flush", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 
-	f.end = begin_at_end(&f);
+	f.end = paimon_at_end_begin(table);
 	take_cut(&f);
 	bulk = first_unnumbered(f.old_files, f.nold);
 	if (!log_unchanged(&f))
@@ -549,6 +487,6 @@ precommit_flush(PaimonTable *table, Relation rel)
 void
 paimon_compact_init(void)
 {
-	RegisterXactCallback(xact_callback, NULL);
+	paimon_at_end_init();
 	paimon_precommit_flush_hook = precommit_flush;
 }

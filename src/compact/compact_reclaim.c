@@ -55,27 +55,74 @@ paimon_horizon(Relation rel)
 
 /* ---- closed files ---- */
 
-/* Extents first, then the row: a crash in between is harmless, since only extents are freed that still belong to the file. */
+/* What all rows of a closed file say: one that moved up has a row for each level. */
+typedef struct ClosedFile
+{
+	uint64		file_no;		/* hash key */
+	bool		kept;			/* it has a live row, or one that may still be read */
+	FullTransactionId last;		/* the last of its rows was closed by this */
+} ClosedFile;
+
+static HTAB *
+closed_files(const PaimonFileRow *closed, int nclosed, const PaimonFileRow *live, int nlive, FullTransactionId horizon)
+{
+	HASHCTL		ctl = {.keysize = sizeof(uint64), .entrysize = sizeof(ClosedFile), .hcxt = CurrentMemoryContext};
+	HTAB	   *files = hash_create("paimon closed files", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+
+	for (int i = 0; i < nclosed; i++)
+	{
+		bool		found;
+		ClosedFile *f = hash_search(files, &closed[i].file_no, HASH_ENTER, &found);
+
+		if (!found)
+		{
+			f->kept = false;
+			f->last = InvalidFullTransactionId;
+		}
+		f->kept |= !FullTransactionIdPrecedes(closed[i].closing_xid, horizon);
+		if (FullTransactionIdPrecedes(f->last, closed[i].closing_xid))
+			f->last = closed[i].closing_xid;
+	}
+	for (int i = 0; i < nlive; i++)
+	{
+		ClosedFile *f = hash_search(files, &live[i].file_no, HASH_FIND, NULL);
+
+		if (f != NULL)
+			f->kept = true;
+	}
+	return files;
+}
+
+/*
+ * Extents first, then the rows: a crash in between is harmless, since only extents are freed that still belong to the file.  Live and closed rows were
+ * read with one snapshot: a file without a live row then never gets one again.
+ */
 static void
-free_closed(Relation rel, PaimonTable *table, const PaimonFileRow *files, int nfiles, FullTransactionId horizon,
+free_closed(Relation rel, PaimonTable *table, const PaimonFileRow *rows, int nrows, HTAB *files, FullTransactionId horizon,
 			PaimonReclaimResult *result)
 {
 	bool		locked = false;
 
-	for (int i = 0; i < nfiles; i++)
+	for (int i = 0; i < nrows; i++)
 	{
+		ClosedFile *f = hash_search(files, &rows[i].file_no, HASH_FIND, NULL);
+
 		CHECK_FOR_INTERRUPTS();
-		if (!FullTransactionIdPrecedes(files[i].closing_xid, horizon))
+		if (!FullTransactionIdPrecedes(rows[i].closing_xid, horizon))
 		{
 			result->pending = true;
 			continue;
 		}
-		result->extents += paimon_extent_free(rel, files[i].file_no, &files[i].extents, files[i].closing_xid);
-		result->files++;
+		if (!f->kept)
+		{
+			result->extents += paimon_extent_free(rel, f->file_no, &rows[i].extents, f->last);
+			result->files++;
+			f->kept = true;		/* once is enough */
+		}
 		if (!locked)
 			paimon_lock_publish(table->storage_id);
 		locked = true;
-		paimon_catalog_file_delete(table->storage_id, files[i].file_no);
+		paimon_catalog_file_delete(table->storage_id, rows[i].file_no, rows[i].level);
 	}
 	PAIMON_STOP_POINT("reclaim-after-free");
 }
@@ -219,8 +266,10 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 	MemoryContext old;
 	Snapshot	snapshot;
 	PaimonLogRow log;
-	PaimonFileRow *files;
-	int			nfiles;
+	PaimonFileRow *closed;
+	PaimonFileRow *live;
+	int			nclosed;
+	int			nlive;
 	FullTransactionId horizon;
 	FullTransactionId log_xid;
 
@@ -238,7 +287,8 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 	old = MemoryContextSwitchTo(cxt);
 
 	snapshot = paimon_catalog_latest_snapshot();
-	files = paimon_catalog_closed_files(table->storage_id, snapshot, &nfiles);
+	closed = paimon_catalog_closed_files(table->storage_id, snapshot, &nclosed);
+	live = paimon_catalog_files(table->storage_id, snapshot, &nlive);
 	(void) paimon_catalog_log_get(table->storage_id, snapshot, &log);
 	UnregisterSnapshot(snapshot);
 
@@ -246,7 +296,7 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 	InvalidateCatalogSnapshot();
 	horizon = paimon_horizon(rel);
 	PAIMON_STOP_POINT("reclaim-before-free");
-	free_closed(rel, table, files, nfiles, horizon, result);
+	free_closed(rel, table, closed, nclosed, closed_files(closed, nclosed, live, nlive, horizon), horizon, result);
 	log_xid = free_log(rel, table, &log, horizon, result);
 	if (sweep)
 	{

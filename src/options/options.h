@@ -65,6 +65,23 @@ typedef struct PaimonOptions
 	PaimonCompression compression;	/* zstd */
 	int			zstd_level;		/* 1 .. 22; 1 */
 	int64		snapshot_interval_ms;	/* -1 = off */
+
+	/* compaction; 0 = off unless stated */
+	bool		write_only;		/* only on request */
+	bool		force_up_level0;
+	bool		force_rewrite_all;	/* a full compaction rewrites every file */
+	int32		num_levels;		/* level 0 included; 3 */
+	int32		compaction_trigger; /* runs; 5 */
+	int32		max_size_amplification; /* percent; 200 */
+	int32		size_ratio;		/* percent; 1 */
+	int32		offpeak_start;	/* hour; -1 = no window */
+	int32		offpeak_end;
+	int32		offpeak_ratio;	/* percent */
+	int64		small_file_ratio;	/* in millionths; 700000 */
+	int64		optimization_interval_ms;	/* -1 = off */
+	int64		total_size_threshold;	/* bytes */
+	int64		incremental_size_threshold; /* bytes */
+	int64		full_delta_commits;
 } PaimonOptions;
 
 /* ---- run time ---- */

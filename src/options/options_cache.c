@@ -62,11 +62,25 @@ create_cache(void)
 	CacheRegisterRelcacheCallback(invalidate, (Datum) 0);
 }
 
+static void
+store(PaimonOptions *out, const PaimonOptionDef *def, int64 value)
+{
+	char	   *field = (char *) out + def->offset;
+
+	if (def->type == PAIMON_OPT_BOOL)
+		*(bool *) field = value != 0;
+	else if (def->narrow)
+		*(int32 *) field = (int32) value;
+	else
+		*(int64 *) field = value;
+}
+
 void
 paimon_options_defaults(PaimonOptions *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->snapshot_interval_ms = -1;
+	out->optimization_interval_ms = -1;
 	for (const PaimonOptionDef *def = paimon_option_defs; def->name != NULL; def++)
 	{
 		int64		value;
@@ -78,10 +92,7 @@ paimon_options_defaults(PaimonOptions *out)
 			Assert(false);		/* the table is wrong */
 			continue;
 		}
-		if (def->narrow)
-			*(int32 *) ((char *) out + def->offset) = (int32) value;
-		else
-			*(int64 *) ((char *) out + def->offset) = value;
+		store(out, def, value);
 	}
 }
 
@@ -141,10 +152,8 @@ fill(Relation rel, PaimonOptions *out)
 				set_bucket_key(rel, out, item->value);
 			else if (def->offset < 0 || !paimon_option_parse(def, item->value, &value))
 				continue;
-			else if (def->narrow)
-				*(int32 *) ((char *) out + def->offset) = (int32) value;
 			else
-				*(int64 *) ((char *) out + def->offset) = value;
+				store(out, def, value);
 		}
 		ReleaseSysCache(tuple);
 	}

@@ -71,6 +71,9 @@ typedef struct PaimonOptionDef
 	bool		narrow;
 } PaimonOptionDef;
 
+/* Numbers with a fraction are kept, and their ranges given, in millionths. */
+#define PAIMON_OPT_FLOAT_SCALE INT64CONST(1000000)
+
 /* Other spellings of fixed names. */
 typedef struct PaimonOptionAlias
 {
@@ -91,6 +94,7 @@ extern const char *paimon_option_nearest(const char *name);
 /* options_value.c: text to value; false if it does not parse (range is the caller's business). */
 extern bool paimon_parse_bool(const char *text, bool *value);
 extern bool paimon_parse_int(const char *text, int64 *value);
+extern bool paimon_parse_float(const char *text, int64 *millionths);
 extern bool paimon_parse_size(const char *text, int64 *bytes);
 extern bool paimon_parse_duration(const char *text, int64 *ms);
 extern bool paimon_parse_enum(const char *text, const char *const *values, int *index);

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include <ctype.h>
+#include <math.h>
 
 #include "common/int.h"
 #include "lib/stringinfo.h"
@@ -176,6 +177,22 @@ paimon_parse_columns(const char *text)
 }
 
 bool
+paimon_parse_float(const char *text, int64 *millionths)
+{
+	char	   *end;
+	double		value;
+
+	errno = 0;
+	value = strtod(text, &end);
+	while (isspace((unsigned char) *end))
+		end++;
+	if (end == text || *end != '\0' || errno != 0 || !isfinite(value) || fabs(value) > 1e9)
+		return false;
+	*millionths = (int64) rint(value * PAIMON_OPT_FLOAT_SCALE);
+	return true;
+}
+
+bool
 paimon_option_parse(const PaimonOptionDef *def, const char *text, int64 *value)
 {
 	bool		flag;
@@ -200,6 +217,7 @@ paimon_option_parse(const PaimonOptionDef *def, const char *text, int64 *value)
 		case PAIMON_OPT_DURATION:
 			return paimon_parse_duration(text, value) && *value >= def->min && *value <= def->max;
 		case PAIMON_OPT_FLOAT:
+			return paimon_parse_float(text, value) && *value >= def->min && *value <= def->max;
 		case PAIMON_OPT_STRING:
 		case PAIMON_OPT_COLUMN:
 		case PAIMON_OPT_COLUMNS:
@@ -272,7 +290,7 @@ paimon_option_allowed(const PaimonOptionDef *def)
 				appendStringInfo(&buf, "%s%s", i > 0 ? ", " : "", def->values[i]);
 			return buf.data;
 		case PAIMON_OPT_FLOAT:
-			return "a number";
+			return psprintf("a number from %g to %g", (double) def->min / PAIMON_OPT_FLOAT_SCALE, (double) def->max / PAIMON_OPT_FLOAT_SCALE);
 		case PAIMON_OPT_STRING:
 			return "a string";
 		case PAIMON_OPT_COLUMN:

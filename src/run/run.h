@@ -47,6 +47,12 @@ extern PaimonRunWriter *paimon_run_begin(const PaimonRunParams *params);
 extern uint64 paimon_run_add(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, const uint8 *payload, uint32 len);
 
 /*
+ * The same with the row's values by attribute (those of the key and of dropped columns are not looked at), which are copied.  Varlenas must be
+ * plain: neither out of line nor compressed.
+ */
+extern uint64 paimon_run_add_values(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, const Datum *values, const bool *nulls);
+
+/*
  * Closes the run.  Gives its files as manifest rows (added_snapshot 0, palloc'd in CurrentMemoryContext; none if nothing was added) and the LSN to
  * flush before they are registered.  For a worker the file guards stay held until paimon_run_release_guards.
  */

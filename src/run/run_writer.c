@@ -496,13 +496,11 @@ writer_check_order(PaimonRunWriter *w, const uint8 *key, uint32 keylen)
 				 errdetail("Bucket %d.", w->p.bucket)));
 }
 
-uint64
-paimon_run_add(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, const uint8 *payload, uint32 len)
+/* Makes room for a row of `size` bytes, key included; returns its number in the group. */
+static uint32
+writer_begin_row(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, Size size)
 {
-	Size		size = MAXALIGN(len) + keylen;
 	uint32		row;
-	char	   *copy;
-	MemoryContext old;
 
 	/* before last_key moves on: it is the largest key of a file that may be closed now */
 	writer_check_order(w, key, keylen);
@@ -516,18 +514,27 @@ paimon_run_add(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, 
 	memcpy(w->last_key, key, keylen);
 	w->last_key_len = keylen;
 	w->has_last_key = true;
-
-	copy = writer_arena(w, size);
-	if (len > 0)
-		memcpy(copy, payload, len);
-	memcpy(copy + MAXALIGN(len), key, keylen);
 	writer_remember_hash(w, paimon_key_hash(key, keylen));
 
 	row = w->nrows++;
 	w->bytes += size;
-	w->keys[row].data = (const uint8 *) copy + MAXALIGN(len);
 	w->keys[row].len = keylen;
 	w->kinds[row] = kind;
+	return row;
+}
+
+uint64
+paimon_run_add(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, const uint8 *payload, uint32 len)
+{
+	Size		size = MAXALIGN(len) + keylen;
+	uint32		row = writer_begin_row(w, key, keylen, kind, size);
+	char	   *copy = writer_arena(w, size);
+	MemoryContext old;
+
+	if (len > 0)
+		memcpy(copy, payload, len);
+	memcpy(copy + MAXALIGN(len), key, keylen);
+	w->keys[row].data = (const uint8 *) copy + MAXALIGN(len);
 	old = MemoryContextSwitchTo(w->group_cxt);
 	paimon_row_decode(w->p.desc, w->keys[row].data, keylen, (const uint8 *) copy, len, w->natts,
 					  w->row_values, w->row_nulls);
@@ -540,6 +547,52 @@ paimon_run_add(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, 
 		w->nulls[c][row] = w->row_nulls[c];
 		w->has_nulls[c] |= w->row_nulls[c];
 	}
+	return w->total_rows++;
+}
+
+/* Bytes that a value takes beside its word. */
+static inline Size
+writer_value_size(const PaimonRunWriter *w, int c, Datum value)
+{
+	const FormData_pg_attribute *att = TupleDescAttr(w->p.desc->tupdesc, c);
+
+	if (att->attbyval)
+		return 0;
+	return att->attlen > 0 ? (Size) att->attlen : VARSIZE_ANY(DatumGetPointer(value));
+}
+
+uint64
+paimon_run_add_values(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, const Datum *values, const bool *nulls)
+{
+	Size		size = keylen;
+	uint32		row;
+	char	   *copy;
+
+	for (int c = 0; c < w->natts; c++)
+	{
+		if (w->stored[c] && !nulls[c])
+			size += MAXALIGN(writer_value_size(w, c, values[c]));
+	}
+	row = writer_begin_row(w, key, keylen, kind, size);
+	copy = writer_arena(w, size);
+	for (int c = 0; c < w->natts; c++)
+	{
+		Size		len;
+
+		if (!w->stored[c])
+			continue;
+		w->nulls[c][row] = nulls[c];
+		w->has_nulls[c] |= nulls[c];
+		w->values[c][row] = nulls[c] ? 0 : (uint64) values[c];
+		len = nulls[c] ? 0 : writer_value_size(w, c, values[c]);
+		if (len == 0)
+			continue;
+		memcpy(copy, DatumGetPointer(values[c]), len);
+		w->values[c][row] = (uint64) PointerGetDatum(copy);
+		copy += MAXALIGN(len);
+	}
+	memcpy(copy, key, keylen);
+	w->keys[row].data = (const uint8 *) copy;
 	return w->total_rows++;
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * snapshot_functions.c
- *	  paimon.files, paimon.buckets, paimon.snapshots: the manifest of one table, for its readers.
+ *	  paimon.files, paimon.buckets, paimon.levels, paimon.snapshots: the manifest of one table, for its readers.
  *
  * They show what the transaction's snapshot sees.  Bounds of keys are values of the table: so they ask for SELECT on all columns, and
  * refuse tables on which row security is active for the caller.  Both are checked before any lock is taken.
@@ -28,6 +28,7 @@
 #include "utils/timestamp.h"
 
 #include "catalog/manifest.h"
+#include "levels/levels.h"
 #include "memtable/table.h"
 #include "options/options.h"
 #include "paimon_am.h"
@@ -35,6 +36,7 @@
 
 PG_FUNCTION_INFO_V1(paimon_files);
 PG_FUNCTION_INFO_V1(paimon_buckets);
+PG_FUNCTION_INFO_V1(paimon_levels);
 PG_FUNCTION_INFO_V1(paimon_snapshots);
 
 /* Columns of the results, in the order of sql/parts/30_views.sql. */
@@ -72,6 +74,20 @@ enum
 	BUCKETS_FILE_COUNT,
 	BUCKETS_LAST_UPDATE_TIME,
 	BUCKETS_COLUMNS
+};
+
+enum
+{
+	LEVELS_BUCKET = 0,
+	LEVELS_LEVEL,
+	LEVELS_RUNS,
+	LEVELS_FILES,
+	LEVELS_RECORD_COUNT,
+	LEVELS_DELETE_COUNT,
+	LEVELS_FILE_SIZE,
+	LEVELS_MIN_KEY,
+	LEVELS_MAX_KEY,
+	LEVELS_COLUMNS
 };
 
 enum
@@ -283,6 +299,84 @@ paimon_buckets(PG_FUNCTION_ARGS)
 
 		for (int i = 0; i < nfiles;)
 			i = put_bucket((ReturnSetInfo *) fcinfo->resultinfo, files, nfiles, i, partition, nopartition);
+	}
+	table_close(rel, AccessShareLock);
+	return (Datum) 0;
+}
+
+static int
+bound_cmp(const bytea *a, const bytea *b)
+{
+	return paimon_bytes_cmp((const uint8 *) VARDATA_ANY(a), VARSIZE_ANY_EXHDR(a),
+							(const uint8 *) VARDATA_ANY(b), VARSIZE_ANY_EXHDR(b));
+}
+
+/* Adds up runs[i .. ) of one level; returns the first of the next. */
+static int
+put_level(ReturnSetInfo *rsinfo, const PaimonRowDesc *desc, const PaimonBucketRuns *bucket, int i)
+{
+	Datum		values[LEVELS_COLUMNS] = {0};
+	bool		nulls[LEVELS_COLUMNS];
+	int			first = i;
+	int			files = 0;
+	int64		rows = 0;
+	int64		deletes = 0;
+	int64		bytes = 0;
+	bytea	   *min_key = bucket->runs[i].files[0]->min_key;
+	bytea	   *max_key = bucket->runs[i].files[0]->max_key;
+
+	for (; i < bucket->nruns && bucket->runs[i].level == bucket->runs[first].level; i++)
+	{
+		const PaimonSortedRun *run = &bucket->runs[i];
+
+		files += run->nfiles;
+		rows += run->rows;
+		deletes += run->deletes;
+		bytes += run->bytes;
+		for (int k = 0; k < run->nfiles; k++)
+		{
+			if (bound_cmp(run->files[k]->min_key, min_key) < 0)
+				min_key = run->files[k]->min_key;
+			/* empty: no bound */
+			if (VARSIZE_ANY_EXHDR(max_key) > 0 &&
+				(VARSIZE_ANY_EXHDR(run->files[k]->max_key) == 0 || bound_cmp(run->files[k]->max_key, max_key) > 0))
+				max_key = run->files[k]->max_key;
+		}
+	}
+	memset(nulls, false, sizeof(nulls));
+	values[LEVELS_BUCKET] = Int32GetDatum(bucket->bucket);
+	values[LEVELS_LEVEL] = Int32GetDatum(bucket->runs[first].level);
+	values[LEVELS_RUNS] = Int32GetDatum(i - first);
+	values[LEVELS_FILES] = Int32GetDatum(files);
+	values[LEVELS_RECORD_COUNT] = Int64GetDatum(rows);
+	values[LEVELS_DELETE_COUNT] = Int64GetDatum(deletes);
+	values[LEVELS_FILE_SIZE] = Int64GetDatum(bytes);
+	values[LEVELS_MIN_KEY] = bound_text(desc, min_key, &nulls[LEVELS_MIN_KEY]);
+	values[LEVELS_MAX_KEY] = bound_text(desc, max_key, &nulls[LEVELS_MAX_KEY]);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return i;
+}
+
+/* paimon.levels(regclass): the sorted runs of each bucket by level; rows in memtables are in none. */
+Datum
+paimon_levels(PG_FUNCTION_ARGS)
+{
+	Relation	rel = open_table(PG_GETARG_OID(0));
+	PaimonTable *table;
+
+	InitMaterializedSRF(fcinfo, 0);
+	table = paimon_table_get(rel, false);
+	if (table->storage_id != 0)
+	{
+		PaimonLogRow log;
+		PaimonLevels *levels = paimon_levels_load(table->storage_id, RelationGetRelationName(rel), GetActiveSnapshot(), &log);
+
+		for (int b = 0; b < levels->nbuckets; b++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			for (int i = 0; i < levels->buckets[b].nruns;)
+				i = put_level((ReturnSetInfo *) fcinfo->resultinfo, table->desc, &levels->buckets[b], i);
+		}
 	}
 	table_close(rel, AccessShareLock);
 	return (Datum) 0;

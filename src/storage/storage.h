@@ -287,6 +287,9 @@ extern bool paimon_try_lock_publish(uint64 storage_id);
 extern void paimon_lock_flush(uint64 storage_id);	/* one flush or reclaim at a time; taken before the publish lock */
 extern bool paimon_try_lock_flush(uint64 storage_id);
 
+/* One compaction of a bucket at a time: false if another one is at it.  Before the publish lock, apart from the flush lock. */
+extern bool paimon_try_lock_compact(uint64 storage_id, int bucket);
+
 /* WAL resource manager */
 extern void paimon_rmgr_register(void);
 

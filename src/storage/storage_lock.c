@@ -23,7 +23,8 @@ typedef enum PaimonLockClass
 	PAIMON_LOCK_PUBLISH = 0x5041,
 	PAIMON_LOCK_MODIFY = 0x5042,
 	PAIMON_LOCK_FILE = 0x5043,
-	PAIMON_LOCK_FLUSH = 0x5044
+	PAIMON_LOCK_FLUSH = 0x5044,
+	PAIMON_LOCK_COMPACT = 0x5045
 } PaimonLockClass;
 
 static void
@@ -131,5 +132,16 @@ paimon_try_lock_flush(uint64 storage_id)
 	LOCKTAG tag;
 
 	set_tag(&tag, storage_id, PAIMON_LOCK_FLUSH);
+	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/* See storage.h.  A tag has room for 64 bits: two buckets may share one by chance, and then wait for each other's compaction. */
+bool
+paimon_try_lock_compact(uint64 storage_id, int bucket)
+{
+	LOCKTAG tag;
+	uint64  key[2] = {storage_id, (uint64) bucket};
+
+	set_tag(&tag, hash_bytes_extended((const unsigned char *) key, sizeof(key), 0), PAIMON_LOCK_COMPACT);
 	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }

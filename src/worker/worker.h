@@ -22,6 +22,8 @@ extern void paimon_worker_shmem_init(void);
 #define PAIMON_WORK_FLUSH	0x01
 #define PAIMON_WORK_RECLAIM	0x02
 #define PAIMON_WORK_SWEEP	0x04	/* with RECLAIM: orphans, free end */
+#define PAIMON_WORK_COMPACT	0x10	/* as far as the table's options want it */
+#define PAIMON_WORK_FULL	0x20	/* with COMPACT: everything into the highest level */
 
 /* How it went. */
 typedef enum PaimonWorkOutcome
@@ -36,5 +38,8 @@ typedef enum PaimonWorkOutcome
  * snapshot after it (DONE only).  The caller must not hold a lock on the table that conflicts with AccessShareLock, nor one that a flush takes.
  */
 extern PaimonWorkOutcome paimon_worker_do(Relation rel, int work, int64 *snapshot_id);
+
+/* The same; COMPACT goes for this bucket only (-1: all). */
+extern PaimonWorkOutcome paimon_worker_do_bucket(Relation rel, int work, int bucket, int64 *snapshot_id);
 
 #endif							/* PAIMON_WORKER_H */

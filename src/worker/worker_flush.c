@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * worker_flush.c
- *	  paimon.flush(table): done by a worker and waited for, or, where a worker cannot, in the calling transaction (H20).
+ *	  paimon.flush and paimon.compact: done by a worker and waited for, or, where a worker cannot, in the calling transaction (H20).
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +24,7 @@
 #include "worker/worker.h"
 
 PG_FUNCTION_INFO_V1(paimon_flush);
+PG_FUNCTION_INFO_V1(paimon_compact);
 
 /* Ownership is checked before any lock, and again after it. */
 static void
@@ -33,8 +34,9 @@ check_owner(Oid relid)
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
 }
 
+/* `verb`: what is to be done, for messages. */
 static Relation
-open_table(Oid relid)
+open_table(Oid relid, const char *verb)
 {
 	char		relkind = get_rel_relkind(relid);
 	Relation	rel;
@@ -47,8 +49,8 @@ open_table(Oid relid)
 	if (relkind == RELKIND_PARTITIONED_TABLE && paimon_is_table(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("cannot flush partitioned table \"%s\"", get_rel_name(relid)),
-				 errhint("Flush its partitions one by one: each has snapshots of its own.")));
+				 errmsg("cannot %s partitioned table \"%s\"", verb, get_rel_name(relid)),
+				 errhint("Name its partitions one by one: each has snapshots of its own.")));
 	if (!paimon_is_table(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -58,7 +60,7 @@ open_table(Oid relid)
 	if (RELATION_IS_OTHER_TEMP(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot flush temporary table \"%s\" of another session", RelationGetRelationName(rel))));
+				 errmsg("cannot %s temporary table \"%s\" of another session", verb, RelationGetRelationName(rel))));
 	return rel;
 }
 
@@ -94,7 +96,7 @@ paimon_flush(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("paimon.flush()");
 	PreventCommandIfParallelMode("paimon.flush()");
 
-	rel = open_table(PG_GETARG_OID(0));
+	rel = open_table(PG_GETARG_OID(0), "flush");
 	table = paimon_table_get(rel, false);
 	if (table->storage_id != 0)
 	{
@@ -109,6 +111,62 @@ paimon_flush(PG_FUNCTION_ARGS)
 		}
 		else if (outcome == PAIMON_WORK_BLOCKED)
 			snapshot_id = latest_snapshot(table);
+	}
+	relation_close(rel, NoLock);
+	if (snapshot_id == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(snapshot_id);
+}
+
+static void
+check_bucket(Relation rel, const PaimonTable *table, int bucket)
+{
+	if (bucket < 0 || bucket >= table->desc->nbuckets)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("table \"%s\" has no bucket %d", RelationGetRelationName(rel), bucket),
+				 errdetail("Its buckets are 0 to %d.", table->desc->nbuckets - 1)));
+}
+
+/* paimon.compact(table, full, bucket): what is not in files yet is flushed first. */
+Datum
+paimon_compact(PG_FUNCTION_ARGS)
+{
+	Relation	rel;
+	PaimonTable *table;
+	PaimonWorkOutcome outcome = PAIMON_WORK_NO_WORKER;
+	int64		snapshot_id = 0;
+	bool		full;
+	int			bucket = -1;
+
+	paimon_require_preload();
+	PreventCommandDuringRecovery("paimon.compact()");
+	PreventCommandIfReadOnly("paimon.compact()");
+	PreventCommandIfParallelMode("paimon.compact()");
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	full = PG_ARGISNULL(1) || PG_GETARG_BOOL(1);
+
+	rel = open_table(PG_GETARG_OID(0), "compact");
+	table = paimon_table_get(rel, false);
+	if (!PG_ARGISNULL(2))
+	{
+		bucket = PG_GETARG_INT32(2);
+		check_bucket(rel, table, bucket);
+	}
+	if (table->storage_id != 0)
+	{
+		if (!only_here(rel))
+			outcome = paimon_worker_do_bucket(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_COMPACT | (full ? PAIMON_WORK_FULL : 0), bucket,
+											  &snapshot_id);
+		if (outcome == PAIMON_WORK_NO_WORKER)
+		{
+			PaimonFlushResult result = {0};
+
+			paimon_flush_in_backend(rel, table, &result);
+			paimon_compact_in_backend(rel, table, bucket, full);
+		}
+		snapshot_id = latest_snapshot(table);
 	}
 	relation_close(rel, NoLock);
 	if (snapshot_id == 0)

@@ -64,6 +64,7 @@ typedef struct PaimonRequest
 	Oid			dbid;
 	Oid			relid;
 	int			work;
+	int			bucket;			/* COMPACT: which one, or -1 */
 	pid_t		worker;			/* RUNNING */
 	PaimonWorkOutcome outcome;	/* DONE: */
 	int64		snapshot_id;
@@ -72,11 +73,12 @@ typedef struct PaimonRequest
 	ConditionVariable cv;
 } PaimonRequest;
 
-/* A table that could not be worked on, kept until it can. */
+/* A table that could not be worked on, kept until it can.  What stops a compaction need not stop flushes: they are counted apart. */
 typedef struct PaimonFailure
 {
 	Oid			dbid;			/* Invalid = free */
 	Oid			relid;
+	bool		compaction;
 	int64		count;			/* in a row */
 	int			sqlerrcode;
 	TimestampTz last;
@@ -124,10 +126,10 @@ extern PaimonWorkerSlot *paimon_worker_slot(Oid dbid);
 
 extern bool paimon_request_waiting(Oid dbid);	/* lock held */
 
-extern void paimon_failure_note(Oid dbid, Oid relid, const ErrorData *edata);
-extern void paimon_failure_clear(Oid dbid, Oid relid);
+extern void paimon_failure_note(Oid dbid, Oid relid, bool compaction, const ErrorData *edata);
+extern void paimon_failure_clear(Oid dbid, Oid relid, bool compaction);
 /* When the table may be tried again; 0 = now. */
-extern TimestampTz paimon_failure_next_try(Oid dbid, Oid relid);
+extern TimestampTz paimon_failure_next_try(Oid dbid, Oid relid, bool compaction);
 
 /* ---- requests (worker_request.c), for the scheduler ---- */
 
@@ -147,6 +149,7 @@ extern void paimon_launcher_register(void);
 /* ---- a visit to a table (worker_table.c) ---- */
 
 #define PAIMON_WORK_CHECK	0x08	/* attach, and ask for a flush if a large commit has no snapshot id */
+#define PAIMON_WORK_COMPACT_NEXT 0x40	/* one compaction of one bucket, if one wants it and the table is not write-only */
 
 typedef struct PaimonVisit
 {
@@ -155,6 +158,9 @@ typedef struct PaimonVisit
 	bool		failed;			/* an error was logged and noted */
 	bool		cancelled;		/* somebody wanted us out of the way */
 	bool		progress;		/* of the flush */
+	bool		compacting;		/* what failed, if something did, was a compaction */
+	bool		compacted;		/* one was published */
+	int			next_bucket;	/* COMPACT_NEXT: where to go on, -1 if nothing wants to be compacted */
 	bool		reclaim_pending;
 	int64		snapshot_id;
 	int64		rows;
@@ -162,8 +168,8 @@ typedef struct PaimonVisit
 	ErrorData  *edata;			/* failed: in the caller's memory context */
 } PaimonVisit;
 
-/* In transactions of its own; errors are caught. */
-extern void paimon_visit_table(Oid relid, uint64 storage_id, int work, PaimonVisit *visit);
+/* In transactions of its own; errors are caught.  bucket: for compactions, see above; COMPACT_NEXT looks from there on. */
+extern void paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit);
 
 /* The tables of this database; in a transaction of its own, result in the current context. */
 extern List *paimon_list_tables(void);

@@ -94,7 +94,7 @@ paimon_request_waiting(Oid dbid)
 /* ---- failures ---- */
 
 static PaimonFailure *
-find_failure(Oid dbid, Oid relid, bool make)
+find_failure(Oid dbid, Oid relid, bool compaction, bool make)
 {
 	PaimonFailure *best = NULL;
 
@@ -102,7 +102,7 @@ find_failure(Oid dbid, Oid relid, bool make)
 	{
 		PaimonFailure *f = &paimon_workers->failures[i];
 
-		if (f->dbid == dbid && f->relid == relid)
+		if (f->dbid == dbid && f->relid == relid && f->compaction == compaction)
 			return f;
 		if (best == NULL || (OidIsValid(best->dbid) && (!OidIsValid(f->dbid) || f->last < best->last)))
 			best = f;
@@ -112,18 +112,19 @@ find_failure(Oid dbid, Oid relid, bool make)
 	memset(best, 0, sizeof(*best));
 	best->dbid = dbid;
 	best->relid = relid;
+	best->compaction = compaction;
 	return best;
 }
 
 /* Counts a failure; the next try comes after a time that doubles. */
 void
-paimon_failure_note(Oid dbid, Oid relid, const ErrorData *edata)
+paimon_failure_note(Oid dbid, Oid relid, bool compaction, const ErrorData *edata)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	PaimonFailure *f;
 
 	paimon_workers_lock();
-	f = find_failure(dbid, relid, true);
+	f = find_failure(dbid, relid, compaction, true);
 	f->count++;
 	f->sqlerrcode = edata->sqlerrcode;
 	f->last = now;
@@ -133,25 +134,25 @@ paimon_failure_note(Oid dbid, Oid relid, const ErrorData *edata)
 }
 
 void
-paimon_failure_clear(Oid dbid, Oid relid)
+paimon_failure_clear(Oid dbid, Oid relid, bool compaction)
 {
 	PaimonFailure *f;
 
 	paimon_workers_lock();
-	f = find_failure(dbid, relid, false);
+	f = find_failure(dbid, relid, compaction, false);
 	if (f != NULL)
 		memset(f, 0, sizeof(*f));
 	paimon_workers_unlock();
 }
 
 TimestampTz
-paimon_failure_next_try(Oid dbid, Oid relid)
+paimon_failure_next_try(Oid dbid, Oid relid, bool compaction)
 {
 	PaimonFailure *f;
 	TimestampTz next = 0;
 
 	paimon_workers_lock();
-	f = find_failure(dbid, relid, false);
+	f = find_failure(dbid, relid, compaction, false);
 	if (f != NULL)
 		next = f->next_try;
 	paimon_workers_unlock();

@@ -22,7 +22,7 @@
 #define LOOK_MS 1000
 
 static PaimonRequest *
-post(Oid relid, int work)
+post(Oid relid, int work, int bucket)
 {
 	PaimonRequest *r = NULL;
 
@@ -39,6 +39,7 @@ post(Oid relid, int work)
 		r->dbid = MyDatabaseId;
 		r->relid = relid;
 		r->work = work;
+		r->bucket = bucket;
 		r->worker = 0;
 		r->snapshot_id = 0;
 		r->sqlerrcode = 0;
@@ -107,11 +108,11 @@ wait_for(PaimonRequest *r)
 }
 
 static PaimonRequest *
-post_or_wait(Oid relid, int work)
+post_or_wait(Oid relid, int work, int bucket)
 {
 	PaimonRequest *r;
 
-	while ((r = post(relid, work)) == NULL)
+	while ((r = post(relid, work, bucket)) == NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, LOOK_MS, PG_WAIT_EXTENSION);
@@ -120,8 +121,30 @@ post_or_wait(Oid relid, int work)
 	return r;
 }
 
+static void
+warn_blocked(Relation rel, int work)
+{
+	if (work & PAIMON_WORK_COMPACT)
+		ereport(WARNING,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("table \"%s\" was not compacted: the background worker could not lock it, or was cancelled for another session",
+						RelationGetRelationName(rel)),
+				 errhint("Repeat the command when no other session holds or awaits a strong lock on the table.")));
+	else
+		ereport(WARNING,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("table \"%s\" was not flushed: the background worker could not lock it", RelationGetRelationName(rel)),
+				 errhint("It will be flushed later. To do it now, repeat the command when no other session holds or awaits a strong lock on the table.")));
+}
+
 PaimonWorkOutcome
 paimon_worker_do(Relation rel, int work, int64 *snapshot_id)
+{
+	return paimon_worker_do_bucket(rel, work, -1, snapshot_id);
+}
+
+PaimonWorkOutcome
+paimon_worker_do_bucket(Relation rel, int work, int bucket, int64 *snapshot_id)
 {
 	PaimonRequest *r;
 	PaimonRequest result;
@@ -130,7 +153,7 @@ paimon_worker_do(Relation rel, int work, int64 *snapshot_id)
 	*snapshot_id = 0;
 	if (!somebody_serves())
 		return PAIMON_WORK_NO_WORKER;
-	r = post_or_wait(RelationGetRelid(rel), work);
+	r = post_or_wait(RelationGetRelid(rel), work, bucket);
 	PG_ENSURE_ERROR_CLEANUP(withdraw, PointerGetDatum(r));
 	{
 		wake_worker();
@@ -146,10 +169,7 @@ paimon_worker_do(Relation rel, int work, int64 *snapshot_id)
 				(errcode(result.sqlerrcode),
 				 errmsg("background work on table \"%s\" failed: %s", RelationGetRelationName(rel), result.message)));
 	if (result.outcome == PAIMON_WORK_BLOCKED)
-		ereport(WARNING,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("table \"%s\" was not flushed: the background worker could not lock it", RelationGetRelationName(rel)),
-				 errhint("It will be flushed later. To do it now, repeat the command when no other session holds or awaits a strong lock on the table.")));
+		warn_blocked(rel, work);
 	*snapshot_id = result.snapshot_id;
 	return result.outcome;
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * worker_scheduler.c
- *	  The worker of one database: looks at its tables when woken and every paimon.naptime, flushes what is due, reclaims what is free.
+ *	  The worker of one database: looks at its tables when woken and every paimon.naptime, flushes what is due, compacts what wants it, reclaims
+ *	  what is free.
  *
  * It runs flagged as an autovacuum worker is (PROC_IS_AUTOVACUUM): DROP DATABASE, CREATE DATABASE ... TEMPLATE and ALTER DATABASE RENAME then
  * throw it out by themselves, and a session that it blocks cancels it after deadlock_timeout.  It reads no user's heap table, since CREATE INDEX
@@ -48,6 +49,10 @@ typedef struct TableState
 	bool		reclaim;		/* something waits for the horizon */
 	TimestampTz reclaim_after;
 	int			reclaim_ms;
+	bool		compact;		/* a bucket may want to be compacted */
+	int			compact_bucket; /* look from this one on */
+	TimestampTz compact_after;
+	int			compact_ms;		/* waited after a try that somebody was in the way of */
 } TableState;
 
 static PaimonWorkerSlot *my_slot = NULL;
@@ -190,7 +195,7 @@ account(Oid relid, int work, const PaimonVisit *visit)
 
 /* Visits a table and decides when to come again. */
 static void
-work_on(Oid relid, uint64 storage_id, int work, PaimonVisit *visit)
+work_on(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
 {
 	TableState *s = state_of(relid);
 	TimestampTz now;
@@ -199,22 +204,28 @@ work_on(Oid relid, uint64 storage_id, int work, PaimonVisit *visit)
 	my_slot->relid = relid;
 	my_slot->work = work;
 	paimon_workers_unlock();
-	paimon_visit_table(relid, storage_id, work, visit);
+	paimon_visit_table(relid, storage_id, work, bucket, visit);
 	account(relid, work, visit);
 	if (visit->gone)
 	{
 		hash_search(states, &relid, HASH_REMOVE, NULL);
-		paimon_failure_clear(MyDatabaseId, relid);
+		paimon_failure_clear(MyDatabaseId, relid, false);
+		paimon_failure_clear(MyDatabaseId, relid, true);
 		return;
 	}
 	now = GetCurrentTimestamp();
+	if (visit->progress || (work & PAIMON_WORK_CHECK))
+		s->compact = true;
+	if (visit->progress || visit->compacted)
+	{
+		s->reclaim = true;
+		s->reclaim_after = now;
+		s->reclaim_ms = paimon_naptime;
+	}
 	if (visit->progress)
 	{
 		s->stall_ms = 0;
 		s->flush_after = 0;
-		s->reclaim = true;
-		s->reclaim_after = now;
-		s->reclaim_ms = paimon_naptime;
 	}
 	else if (work & PAIMON_WORK_FLUSH)
 	{
@@ -243,7 +254,7 @@ serve_requests(void)
 
 		CHECK_FOR_INTERRUPTS();
 		any = true;
-		work_on(r->relid, 0, r->work, &visit);
+		work_on(r->relid, 0, r->work, r->bucket, &visit);
 		paimon_request_finish(r, visit.outcome, visit.snapshot_id, visit.failed ? visit.edata : NULL);
 	}
 	return any;
@@ -263,16 +274,16 @@ flush_due(bool *later)
 		PaimonVisit visit;
 
 		CHECK_FOR_INTERRUPTS();
-		if (list[i].sweep && paimon_failure_next_try(MyDatabaseId, list[i].relid) <= now)
-			work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &visit);
+		if (list[i].sweep && paimon_failure_next_try(MyDatabaseId, list[i].relid, false) <= now)
+			work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, -1, &visit);
 		if (!list[i].due)
 			continue;
-		if (state_of(list[i].relid)->flush_after > now || paimon_failure_next_try(MyDatabaseId, list[i].relid) > now)
+		if (state_of(list[i].relid)->flush_after > now || paimon_failure_next_try(MyDatabaseId, list[i].relid, false) > now)
 		{
 			*later = true;
 			continue;
 		}
-		work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_FLUSH, &visit);
+		work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_FLUSH, -1, &visit);
 		any |= visit.progress;
 		(void) serve_requests();
 	}
@@ -306,11 +317,84 @@ reclaim_some(bool *later)
 		PaimonVisit visit;
 
 		CHECK_FOR_INTERRUPTS();
-		if (paimon_failure_next_try(MyDatabaseId, lfirst_oid(lc)) > now)
+		if (paimon_failure_next_try(MyDatabaseId, lfirst_oid(lc), false) > now)
 			continue;
-		work_on(lfirst_oid(lc), 0, PAIMON_WORK_RECLAIM, &visit);
+		work_on(lfirst_oid(lc), 0, PAIMON_WORK_RECLAIM, -1, &visit);
 		*later |= visit.reclaim_pending;
 	}
+}
+
+/* A visit that compacts came back: when to come again. */
+static void
+after_compaction(Oid relid, const PaimonVisit *visit)
+{
+	TableState *s = state_of(relid);
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (visit->failed || visit->outcome != PAIMON_WORK_DONE)
+	{
+		s->compact_ms = s->compact_ms == 0 ? STALL_FIRST_MS : Min(s->compact_ms * 2, STALL_MAX_MS);
+		s->compact_after = TimestampTzPlusMilliseconds(now, s->compact_ms);
+		return;
+	}
+	s->compact_ms = 0;
+	s->compact_after = 0;
+	s->compact = visit->compacted;
+	s->compact_bucket = Max(visit->next_bucket, 0);
+}
+
+/*
+ * One bucket of each table that may want it: flushes come in between.  True if something was compacted, so that more may have to be.  *later: something
+ * has to wait.
+ */
+static bool
+compact_some(bool *later)
+{
+	HASH_SEQ_STATUS seq;
+	TableState *s;
+	List	   *todo = NIL;
+	ListCell   *lc;
+	TimestampTz now = GetCurrentTimestamp();
+	bool		any = false;
+
+	if (states == NULL)
+		return false;
+	hash_seq_init(&seq, states);
+	while ((s = hash_seq_search(&seq)) != NULL)
+	{
+		if (!s->compact)
+			continue;
+		if (s->compact_after <= now && paimon_failure_next_try(MyDatabaseId, s->relid, true) <= now)
+			todo = lappend_oid(todo, s->relid);
+		else
+			*later = true;
+	}
+	foreach(lc, todo)
+	{
+		PaimonVisit visit;
+		bool		wait = false;
+
+		CHECK_FOR_INTERRUPTS();
+		work_on(lfirst_oid(lc), 0, PAIMON_WORK_COMPACT_NEXT, state_of(lfirst_oid(lc))->compact_bucket, &visit);
+		if (visit.gone)
+			continue;
+		after_compaction(lfirst_oid(lc), &visit);
+		any |= visit.compacted;
+		(void) serve_requests();
+		(void) flush_due(&wait);
+		*later |= wait;
+	}
+	return any;
+}
+
+/* Nobody knows what was left when the last worker ended. */
+static void
+compact_all_later(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, paimon_list_tables())
+		state_of(lfirst_oid(lc))->compact = true;
 }
 
 /* All tables of the database, now and then: after a restart nobody else knows what their logs hold. */
@@ -331,7 +415,7 @@ sweep(void)
 		PaimonVisit visit;
 
 		CHECK_FOR_INTERRUPTS();
-		work_on(lfirst_oid(lc), 0, PAIMON_WORK_CHECK | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &visit);
+		work_on(lfirst_oid(lc), 0, PAIMON_WORK_CHECK | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, -1, &visit);
 		(void) serve_requests();
 	}
 	paimon_workers_lock();
@@ -356,9 +440,11 @@ loop(void)
 	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "paimon worker pass", ALLOCSET_DEFAULT_SIZES);
 	TimestampTz active = GetCurrentTimestamp();
 
+	compact_all_later();
 	for (;;)
 	{
 		bool		any;
+		bool		more;
 		bool		later = false;
 		TimestampTz now;
 
@@ -373,6 +459,8 @@ loop(void)
 		any = serve_requests();
 		any |= flush_due(&later);
 		sweep();
+		more = compact_some(&later);
+		any |= more;
 		reclaim_some(&later);
 		MemoryContextSwitchTo(TopMemoryContext);
 		MemoryContextReset(cxt);
@@ -384,7 +472,8 @@ loop(void)
 		if (!any && (told_to_give_way() || paimon_max_workers == 0 || !extension_here() ||
 					 TimestampDifferenceExceeds(active, now, IDLE_EXIT_MS)))
 			return;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, paimon_naptime, PG_WAIT_EXTENSION);
+		if (!more)
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, paimon_naptime, PG_WAIT_EXTENSION);
 	}
 }
 

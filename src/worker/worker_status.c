@@ -38,6 +38,8 @@ state_name(const PaimonWorkerSlot *slot)
 		return "starting";
 	if (!OidIsValid(slot->relid))
 		return "idle";
+	if (slot->work & (PAIMON_WORK_COMPACT | PAIMON_WORK_COMPACT_NEXT))
+		return "compacting";
 	if (slot->work & PAIMON_WORK_FLUSH)
 		return "flushing";
 	if (slot->work & PAIMON_WORK_CHECK)

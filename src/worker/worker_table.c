@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * worker_table.c
- *	  A worker's visit to one table: flush, reclaim, look.
+ *	  A worker's visit to one table: flush, compact, reclaim, look.
  *
  * Each step is a transaction of its own.  The table is locked conditionally (H14): whoever holds or awaits a strong lock goes first, and those who wait for
  * us are told.  Errors end the visit, not the worker.  A session that we block cancels us after deadlock_timeout: that is no failure.
@@ -104,6 +104,99 @@ flush_once(Oid relid, PaimonVisit *visit)
 	return again;
 }
 
+/* Compacts a bucket once.  Returns the number of buckets, 0 if the table could not be had. */
+static int
+compact_once(Oid relid, int bucket, bool full, PaimonVisit *visit)
+{
+	Relation	rel;
+	int			nbuckets = 0;
+
+	visit->compacted = false;
+	begin("compacting", relid);
+	rel = open_conditionally(relid, visit);
+	if (rel != NULL)
+	{
+		PaimonTable *table = paimon_table_get(rel, false);
+		PaimonCompactResult result;
+
+		report("compacting", rel);
+		paimon_compact_bucket(rel, table, PAIMON_FLUSH_WORKER, bucket, full, &result);
+		if (result.busy || result.lost)
+			visit->outcome = PAIMON_WORK_BLOCKED;
+		if (result.published)
+		{
+			visit->compacted = true;
+			visit->snapshot_id = result.snapshot_id;
+		}
+		nbuckets = table->desc->nbuckets;
+		paimon_table_release(table);
+		relation_close(rel, NoLock);
+	}
+	CommitTransactionCommand();
+	PAIMON_STOP_POINT("compact-committed");
+	return nbuckets;
+}
+
+/* On request: a bucket, or all (-1); once if fully, else until their runs are as the options want them. */
+static void
+compact_buckets(Oid relid, int bucket, bool full, PaimonVisit *visit)
+{
+	bool		any = false;
+	int			nbuckets = bucket + 1;
+
+	for (int b = Max(bucket, 0); b < Max(nbuckets, 1); b++)
+	{
+		do
+		{
+			int			n;
+
+			CHECK_FOR_INTERRUPTS();
+			n = compact_once(relid, b, full, visit);
+			any |= visit->compacted;
+			if (bucket < 0)
+				nbuckets = n;
+		} while (!full && visit->compacted && visit->outcome == PAIMON_WORK_DONE && !visit->gone);
+		if (visit->outcome != PAIMON_WORK_DONE || visit->gone)
+			break;
+	}
+	visit->compacted = any;
+}
+
+/* Which bucket wants to be compacted? */
+static void
+choose_bucket(Oid relid, int from, PaimonVisit *visit)
+{
+	Relation	rel;
+
+	visit->next_bucket = -1;
+	begin("looking at", relid);
+	rel = open_conditionally(relid, visit);
+	if (rel != NULL)
+	{
+		PaimonTable *table = paimon_table_get(rel, false);
+
+		if (!table->options.write_only)
+			visit->next_bucket = paimon_compact_next(rel, table, from);
+		paimon_table_release(table);
+		relation_close(rel, NoLock);
+	}
+	CommitTransactionCommand();
+}
+
+/* By itself: one bucket at a time, so that flushes of other tables come in between. */
+static void
+compact_next(Oid relid, int from, PaimonVisit *visit)
+{
+	int			bucket;
+
+	choose_bucket(relid, from, visit);
+	bucket = visit->next_bucket;
+	if (bucket < 0 || visit->gone || visit->outcome != PAIMON_WORK_DONE)
+		return;
+	(void) compact_once(relid, bucket, false, visit);
+	visit->next_bucket = bucket + 1;
+}
+
 static void
 reclaim(Oid relid, bool sweep, PaimonVisit *visit)
 {
@@ -163,7 +256,7 @@ check(Oid relid, PaimonVisit *visit)
 }
 
 static void
-do_visit(Oid relid, int work, PaimonVisit *visit)
+do_visit(Oid relid, int work, int bucket, PaimonVisit *visit)
 {
 	if (work & PAIMON_WORK_CHECK)
 		check(relid, visit);
@@ -171,6 +264,15 @@ do_visit(Oid relid, int work, PaimonVisit *visit)
 	{
 		while (flush_once(relid, visit))
 			CHECK_FOR_INTERRUPTS();
+	}
+	if ((work & (PAIMON_WORK_COMPACT | PAIMON_WORK_COMPACT_NEXT)) && visit->outcome == PAIMON_WORK_DONE && !visit->gone)
+	{
+		visit->compacting = true;
+		if (work & PAIMON_WORK_COMPACT)
+			compact_buckets(relid, bucket, (work & PAIMON_WORK_FULL) != 0, visit);
+		else
+			compact_next(relid, bucket, visit);
+		visit->compacting = false;
 	}
 	if ((work & PAIMON_WORK_RECLAIM) && visit->outcome == PAIMON_WORK_DONE && !visit->gone)
 		reclaim(relid, (work & PAIMON_WORK_SWEEP) != 0, visit);
@@ -207,7 +309,7 @@ context_callback(void *arg)
 }
 
 void
-paimon_visit_table(Oid relid, uint64 storage_id, int work, PaimonVisit *visit)
+paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	ErrorContextCallback callback = {error_context_stack, context_callback, &relid};
@@ -217,7 +319,7 @@ paimon_visit_table(Oid relid, uint64 storage_id, int work, PaimonVisit *visit)
 	error_context_stack = &callback;
 	PG_TRY();
 	{
-		do_visit(relid, work, visit);
+		do_visit(relid, work, bucket, visit);
 	}
 	PG_CATCH();
 	{
@@ -235,12 +337,17 @@ paimon_visit_table(Oid relid, uint64 storage_id, int work, PaimonVisit *visit)
 		ereport(LOG,
 				(errmsg("background work on table with OID %u was cancelled, it will be tried again", relid)));
 	}
-	if ((work & PAIMON_WORK_FLUSH) && !visit->gone && (visit->failed || visit->outcome != PAIMON_WORK_DONE))
+	if ((work & PAIMON_WORK_FLUSH) && !visit->gone && !visit->compacting && (visit->failed || visit->outcome != PAIMON_WORK_DONE))
 		paimon_shared_request_again(MyDatabaseId, relid);
 	if (visit->failed)
-		paimon_failure_note(MyDatabaseId, relid, visit->edata);
+		paimon_failure_note(MyDatabaseId, relid, visit->compacting, visit->edata);
 	else if (visit->outcome == PAIMON_WORK_DONE)
-		paimon_failure_clear(MyDatabaseId, relid);
+	{
+		if (work & (PAIMON_WORK_FLUSH | PAIMON_WORK_RECLAIM | PAIMON_WORK_CHECK))
+			paimon_failure_clear(MyDatabaseId, relid, false);
+		if (work & (PAIMON_WORK_COMPACT | PAIMON_WORK_COMPACT_NEXT))
+			paimon_failure_clear(MyDatabaseId, relid, true);
+	}
 	if (visit->gone && storage_id != 0)
 		paimon_shared_forget(MyDatabaseId, storage_id);
 }

@@ -1,0 +1,74 @@
+/*-------------------------------------------------------------------------
+ *
+ * compact_internal.h
+ *	  What the files of src/compact share.  Private to it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PAIMON_COMPACT_INTERNAL_H
+#define PAIMON_COMPACT_INTERNAL_H
+
+#include "postgres.h"
+
+#include "compact/compact.h"
+#include "core/core_compaction.h"
+#include "levels/levels.h"
+
+/* ---- what is done when the transaction ends (compact_end.c) ---- */
+
+typedef struct PaimonAtEnd
+{
+	PaimonShared *shared;
+	uint64		storage_id;
+	uint64		head;			/* the shared head moves there at commit; 0: it does not */
+	int			nguards;
+	uint64	   *guards;			/* file numbers */
+} PaimonAtEnd;
+
+/* Begins an entry, which lives until the end of the transaction. */
+extern PaimonAtEnd *paimon_at_end_begin(PaimonTable *table);
+
+/* From now on the guards of these files are let go when the transaction ends, whichever way. */
+extern void paimon_at_end_guards(PaimonAtEnd *e, const PaimonFileRow *files, int nfiles);
+
+extern void paimon_at_end_init(void);
+
+/* ---- one compaction of one bucket ---- */
+
+typedef struct PaimonCompaction
+{
+	Relation	rel;
+	PaimonTable *table;
+	PaimonFlushMode mode;
+	int			bucket;
+	bool		full;			/* asked for by name */
+
+	/* picked */
+	PaimonLevels *levels;		/* of the table, as they were then */
+	const PaimonBucketRuns *runs;
+	PaimonCompactionPlan plan;	/* indexes into runs->runs */
+
+	/* done: every file of the plan's runs is in one of these or stays as it is */
+	PaimonFileRow **lifted;		/* get a new level */
+	int			nlifted;
+	PaimonFileRow **merged;		/* are replaced ... */
+	int			nmerged;
+	PaimonFileRow *outputs;		/* ... by these */
+	int			noutputs;
+	XLogRecPtr	lsn;			/* to be flushed before publishing */
+	PaimonAtEnd *end;
+} PaimonCompaction;
+
+/* Reads the manifest and asks the core what to do with c->bucket; false if nothing.  Leaves no snapshot behind. */
+extern bool paimon_compact_pick(PaimonCompaction *c);
+
+/* Merges what has to be merged into new files. */
+extern void paimon_compact_rewrite(PaimonCompaction *c);
+
+/*
+ * Writes the manifest rows, under the publish lock, which stays till the end of the transaction.  False if the inputs are not what they were when
+ * they were picked: nothing is written then, and the outputs' extents are free again.
+ */
+extern bool paimon_compact_publish(PaimonCompaction *c, PaimonCompactResult *result);
+
+#endif							/* PAIMON_COMPACT_INTERNAL_H */

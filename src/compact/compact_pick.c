@@ -1,0 +1,169 @@
+/*-------------------------------------------------------------------------
+ *
+ * compact_pick.c
+ *	  Which runs of a bucket are to be merged: the manifest and the table's options, as the core's choice wants them.
+ *
+ * Nothing is remembered between two choices.  When a bucket was last compacted fully is told by its files: those of the highest level were put
+ * there by a full compaction, or are as good as that.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "pgtime.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "compact/compact_internal.h"
+
+static void
+fill_options(const PaimonOptions *from, PaimonCompactionOptions *to)
+{
+	paimon_compaction_options_init(to);
+	to->num_levels = from->num_levels;
+	to->trigger = from->compaction_trigger;
+	to->max_size_amplification = from->max_size_amplification;
+	to->size_ratio = from->size_ratio;
+	to->offpeak_ratio = from->offpeak_ratio;
+	to->offpeak_start = from->offpeak_start;
+	to->offpeak_end = from->offpeak_end;
+	to->optimization_interval = from->optimization_interval_ms < 0 ? -1 : from->optimization_interval_ms * 1000;
+	to->total_size_threshold = from->total_size_threshold;
+	to->incremental_size_threshold = from->incremental_size_threshold;
+	to->full_delta_commits = from->full_delta_commits;
+	to->force_up_level0 = from->force_up_level0;
+}
+
+/* Hour of the day where the server is (a worker has the server's time zone). */
+static int
+local_hour(TimestampTz now)
+{
+	pg_time_t	t = timestamptz_to_time_t(now);
+	struct pg_tm *tm = pg_localtime(&t, session_timezone);
+
+	return tm != NULL ? tm->tm_hour : -1;
+}
+
+static PaimonCompactionRun *
+fill_runs(const PaimonBucketRuns *bucket)
+{
+	PaimonCompactionRun *runs = palloc0_array(PaimonCompactionRun, bucket->nruns + 1);
+
+	for (int i = 0; i < bucket->nruns; i++)
+	{
+		const PaimonSortedRun *run = &bucket->runs[i];
+
+		runs[i].level = run->level;
+		runs[i].nfiles = run->nfiles;
+		runs[i].bytes = run->bytes;
+		runs[i].rows = run->rows;
+		runs[i].deletes = run->deletes;
+		runs[i].group = run->max_position;
+		runs[i].pending = run->added_snapshot == 0;
+	}
+	return runs;
+}
+
+/* When, and with which snapshot, the bucket was last compacted fully. */
+static void
+fill_last_full(PaimonCompaction *c, Snapshot snapshot, int max_level, PaimonCompactionNow *now)
+{
+	const PaimonSortedRun *last = &c->runs->runs[c->runs->nruns - 1];
+	TimestampTz oldest = PG_INT64_MAX;
+	int64		newest_snapshot = 0;
+
+	now->last_full = PG_INT64_MIN;
+	if (last->level >= max_level)
+	{
+		for (int i = 0; i < last->nfiles; i++)
+		{
+			oldest = Min(oldest, last->files[i]->creation_time);
+			newest_snapshot = Max(newest_snapshot, last->files[i]->added_snapshot);
+		}
+		now->last_full = oldest;
+	}
+	if (c->table->options.full_delta_commits > 0)
+		now->commits_since_full = paimon_catalog_snapshot_appends(c->table->storage_id, snapshot, newest_snapshot,
+																  c->table->options.full_delta_commits);
+}
+
+/* Asks the core, with c->levels there. */
+static bool
+choose(PaimonCompaction *c, Snapshot snapshot)
+{
+	PaimonCompactionOptions options;
+	PaimonCompactionNow now = {0};
+	PaimonCompactionRun *runs;
+	TimestampTz time = GetCurrentTimestamp();
+
+	c->runs = paimon_levels_bucket(c->levels, c->bucket);
+	if (c->runs == NULL)
+		return false;
+	fill_options(&c->table->options, &options);
+	runs = fill_runs(c->runs);
+	now.now = time;
+	now.hour = local_hour(time);
+	now.force_full = c->full;
+	now.force_rewrite = c->full && c->table->options.force_rewrite_all;
+	fill_last_full(c, snapshot, options.num_levels - 1, &now);
+	if (paimon_compaction_pick(runs, c->runs->nruns, &options, &now, &c->plan) != PAIMON_OK)
+	{
+		int			problem = 0;
+
+		(void) paimon_compaction_check(runs, c->runs->nruns, &problem);
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("sorted runs of table \"%s\", bucket %d are not in order", RelationGetRelationName(c->rel), c->bucket),
+				 errdetail("Run %d of %d, level %d, file " UINT64_FORMAT ".", problem + 1, c->runs->nruns, c->runs->runs[problem].level,
+						   c->runs->runs[problem].files[0]->file_no)));
+	}
+	pfree(runs);
+	return c->plan.reason != PAIMON_COMPACT_NOTHING && c->plan.nruns > 0;
+}
+
+bool
+paimon_compact_pick(PaimonCompaction *c)
+{
+	Snapshot	snapshot = paimon_catalog_latest_snapshot();
+	PaimonLogRow log;
+	bool		result;
+
+	c->levels = paimon_levels_load(c->table->storage_id, RelationGetRelationName(c->rel), snapshot, &log);
+	result = choose(c, snapshot);
+	UnregisterSnapshot(snapshot);
+	return result;
+}
+
+int
+paimon_compact_next(Relation rel, PaimonTable *table, int from)
+{
+	PaimonCompaction c = {.rel = rel, .table = table};
+	MemoryContext cxt;
+	MemoryContext old;
+	Snapshot	snapshot;
+	PaimonLogRow log;
+	int			result = -1;
+
+	if (table->storage_id == 0)
+		return -1;
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon compaction choice", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	snapshot = paimon_catalog_latest_snapshot();
+	c.levels = paimon_levels_load(table->storage_id, RelationGetRelationName(rel), snapshot, &log);
+
+	/* from `from` on, then those before */
+	for (int pass = 0; pass < 2 && result < 0; pass++)
+	{
+		for (int i = 0; i < c.levels->nbuckets && result < 0; i++)
+		{
+			c.bucket = c.levels->buckets[i].bucket;
+			if ((c.bucket >= from) == (pass == 0) && choose(&c, snapshot))
+				result = c.bucket;
+		}
+	}
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return result;
+}
