@@ -1,12 +1,12 @@
 
--- What a table consists of (src/snapshot).  The functions check that the caller may read the table.
+-- What a table, or each partition of one, consists of (src/snapshot).  The functions check that the caller may read the table.
 
 CREATE FUNCTION paimon.files("table" regclass,
     OUT partition text, OUT bucket integer, OUT file_path text, OUT file_format text, OUT schema_id bigint, OUT level integer,
-    OUT record_count bigint, OUT file_size_in_bytes bigint, OUT min_key text, OUT max_key text, OUT null_value_counts text,
-    OUT min_value_stats text, OUT max_value_stats text, OUT min_sequence_number bigint, OUT max_sequence_number bigint,
+    OUT record_count bigint, OUT file_size_in_bytes bigint, OUT min_key text, OUT max_key text, OUT null_value_counts jsonb,
+    OUT min_value_stats jsonb, OUT max_value_stats jsonb, OUT min_sequence_number bigint, OUT max_sequence_number bigint,
     OUT creation_time timestamp with time zone, OUT "deleteRowCount" bigint, OUT file_source text, OUT first_row_id bigint,
-    OUT write_cols text[]) RETURNS SETOF record
+    OUT write_cols text[], OUT relation regclass) RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'paimon_files'
 LANGUAGE C STRICT STABLE PARALLEL RESTRICTED ROWS 50;
 COMMENT ON FUNCTION paimon.files(regclass)
@@ -14,7 +14,7 @@ COMMENT ON FUNCTION paimon.files(regclass)
 
 CREATE FUNCTION paimon.buckets("table" regclass,
     OUT partition text, OUT bucket integer, OUT record_count bigint, OUT file_size_in_bytes bigint, OUT file_count bigint,
-    OUT last_update_time timestamp with time zone) RETURNS SETOF record
+    OUT last_update_time timestamp with time zone, OUT relation regclass) RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'paimon_buckets'
 LANGUAGE C STRICT STABLE PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION paimon.buckets(regclass)
@@ -22,7 +22,7 @@ COMMENT ON FUNCTION paimon.buckets(regclass)
 
 CREATE FUNCTION paimon.levels("table" regclass,
     OUT bucket integer, OUT level integer, OUT runs integer, OUT files integer, OUT record_count bigint, OUT delete_count bigint,
-    OUT file_size_in_bytes bigint, OUT min_key text, OUT max_key text) RETURNS SETOF record
+    OUT file_size_in_bytes bigint, OUT min_key text, OUT max_key text, OUT relation regclass) RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'paimon_levels'
 LANGUAGE C STRICT STABLE PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION paimon.levels(regclass)
@@ -30,7 +30,7 @@ COMMENT ON FUNCTION paimon.levels(regclass)
 
 CREATE FUNCTION paimon.snapshots("table" regclass,
     OUT snapshot_id bigint, OUT commit_kind text, OUT commit_time timestamp with time zone, OUT total_record_count bigint,
-    OUT delta_record_count bigint, OUT changelog_record_count bigint, OUT watermark bigint) RETURNS SETOF record
+    OUT delta_record_count bigint, OUT changelog_record_count bigint, OUT watermark bigint, OUT relation regclass) RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'paimon_snapshots'
 LANGUAGE C STRICT STABLE PARALLEL RESTRICTED ROWS 50;
 COMMENT ON FUNCTION paimon.snapshots(regclass)

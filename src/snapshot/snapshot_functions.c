@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * snapshot_functions.c
- *	  paimon.files, paimon.buckets, paimon.levels, paimon.snapshots: the manifest of one table, for its readers.
+ *	  paimon.files, paimon.buckets, paimon.levels, paimon.snapshots: the manifest of one table, or of all partitions of one, for its readers.
  *
  * They show what the transaction's snapshot sees.  Bounds of keys are values of the table: so they ask for SELECT on all columns, and
- * refuse tables on which row security is active for the caller.  Both are checked before any lock is taken.
+ * refuse tables on which row security is active for the caller.  Both are checked before any lock is taken; as in a query, only for the table
+ * that was named, not for its partitions.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +15,7 @@
 #include "access/table.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "compat.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -33,6 +35,7 @@
 #include "options/options.h"
 #include "paimon_am.h"
 #include "row/row.h"
+#include "snapshot/snapshot.h"
 
 PG_FUNCTION_INFO_V1(paimon_files);
 PG_FUNCTION_INFO_V1(paimon_buckets);
@@ -62,6 +65,7 @@ enum
 	FILES_FILE_SOURCE,
 	FILES_FIRST_ROW_ID,
 	FILES_WRITE_COLS,
+	FILES_RELATION,
 	FILES_COLUMNS
 };
 
@@ -73,6 +77,7 @@ enum
 	BUCKETS_FILE_SIZE,
 	BUCKETS_FILE_COUNT,
 	BUCKETS_LAST_UPDATE_TIME,
+	BUCKETS_RELATION,
 	BUCKETS_COLUMNS
 };
 
@@ -87,6 +92,7 @@ enum
 	LEVELS_FILE_SIZE,
 	LEVELS_MIN_KEY,
 	LEVELS_MAX_KEY,
+	LEVELS_RELATION,
 	LEVELS_COLUMNS
 };
 
@@ -99,6 +105,7 @@ enum
 	SNAPSHOTS_DELTA_RECORD_COUNT,
 	SNAPSHOTS_CHANGELOG_RECORD_COUNT,
 	SNAPSHOTS_WATERMARK,
+	SNAPSHOTS_RELATION,
 	SNAPSHOTS_COLUMNS
 };
 
@@ -131,12 +138,8 @@ open_table(Oid relid)
 	if (!paimon_is_table(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a table using access method paimon", relname)));
-	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is a partitioned table, which has no files of its own", relname),
-				 errhint("Name one of its partitions.")));
+				 errmsg("\"%s\" is not a table using access method paimon", relname),
+				 get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? errhint("Name a partition that is one.") : 0));
 	check_may_read(relid, relname);
 
 	rel = try_relation_open(relid, AccessShareLock);
@@ -156,6 +159,16 @@ open_table(Oid relid)
 	return rel;
 }
 
+/* One table of those that a call shows. */
+typedef struct Shown
+{
+	ReturnSetInfo *rsinfo;
+	Relation	rel;
+	PaimonTable *table;
+	Datum		partition;		/* its bound as text */
+	bool		nopartition;
+} Shown;
+
 /* The table's partition bound as text, or NULL. */
 static Datum
 partition_text(Oid relid, bool *isnull)
@@ -172,6 +185,50 @@ partition_text(Oid relid, bool *isnull)
 		text = DirectFunctionCall2(pg_get_expr, bound, ObjectIdGetDatum(relid));
 	ReleaseSysCache(tuple);
 	return text;
+}
+
+static void
+show_one(ReturnSetInfo *rsinfo, Relation rel, void (*put) (const Shown *))
+{
+	Shown		shown;
+
+	CHECK_FOR_INTERRUPTS();
+	shown.rsinfo = rsinfo;
+	shown.rel = rel;
+	shown.table = paimon_table_get(rel, false);
+	if (shown.table->storage_id == 0)
+		return;
+	shown.partition = partition_text(RelationGetRelid(rel), &shown.nopartition);
+	put(&shown);
+}
+
+/* Puts the rows of a table, or of every partition that is ours. */
+static Datum
+show(FunctionCallInfo fcinfo, void (*put) (const Shown *))
+{
+	Relation	rel = open_table(PG_GETARG_OID(0));
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		show_one(rsinfo, rel, put);
+	else
+	{
+		ListCell   *lc;
+
+		foreach(lc, find_all_inheritors(RelationGetRelid(rel), AccessShareLock, NULL))
+		{
+			Relation	leaf;
+
+			if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_RELATION || !paimon_is_table(lfirst_oid(lc)))
+				continue;
+			leaf = table_open(lfirst_oid(lc), NoLock);
+			show_one(rsinfo, leaf, put);
+			table_close(leaf, AccessShareLock);
+		}
+	}
+	table_close(rel, AccessShareLock);
+	return (Datum) 0;
 }
 
 /* A bound of keys for people: the values, or the bytes if it is cut off. */
@@ -196,14 +253,17 @@ bound_text(const PaimonRowDesc *desc, bytea *bound, bool *isnull)
 }
 
 static void
-put_file(ReturnSetInfo *rsinfo, const PaimonRowDesc *desc, const PaimonFileRow *file, Datum partition, bool nopartition)
+put_file(const Shown *shown, const PaimonFileRow *file)
 {
+	const PaimonRowDesc *desc = shown->table->desc;
+	PaimonValueStats stats;
 	Datum		values[FILES_COLUMNS] = {0};
 	bool		nulls[FILES_COLUMNS];
 
+	paimon_value_stats(shown->rel, shown->table, file, &stats);
 	memset(nulls, false, sizeof(nulls));
-	values[FILES_PARTITION] = partition;
-	nulls[FILES_PARTITION] = nopartition;
+	values[FILES_PARTITION] = shown->partition;
+	nulls[FILES_PARTITION] = shown->nopartition;
 	values[FILES_BUCKET] = Int32GetDatum(file->bucket);
 	values[FILES_FILE_PATH] = CStringGetTextDatum(psprintf("data-" UINT64_FORMAT, file->file_no));
 	values[FILES_FILE_FORMAT] = CStringGetTextDatum("paimon");
@@ -213,9 +273,9 @@ put_file(ReturnSetInfo *rsinfo, const PaimonRowDesc *desc, const PaimonFileRow *
 	values[FILES_FILE_SIZE] = Int64GetDatum(file->bytes);
 	values[FILES_MIN_KEY] = bound_text(desc, file->min_key, &nulls[FILES_MIN_KEY]);
 	values[FILES_MAX_KEY] = bound_text(desc, file->max_key, &nulls[FILES_MAX_KEY]);
-	nulls[FILES_NULL_VALUE_COUNTS] = true;
-	nulls[FILES_MIN_VALUE_STATS] = true;
-	nulls[FILES_MAX_VALUE_STATS] = true;
+	values[FILES_NULL_VALUE_COUNTS] = stats.null_counts;
+	values[FILES_MIN_VALUE_STATS] = stats.min;
+	values[FILES_MAX_VALUE_STATS] = stats.max;
 	values[FILES_MIN_SEQUENCE_NUMBER] = Int64GetDatum((int64) file->min_position);
 	values[FILES_MAX_SEQUENCE_NUMBER] = Int64GetDatum((int64) file->max_position);
 	values[FILES_CREATION_TIME] = TimestampTzGetDatum(file->creation_time);
@@ -223,38 +283,38 @@ put_file(ReturnSetInfo *rsinfo, const PaimonRowDesc *desc, const PaimonFileRow *
 	values[FILES_FILE_SOURCE] = CStringGetTextDatum(file->source == PAIMON_SOURCE_COMPACT ? "COMPACT" : "APPEND");
 	nulls[FILES_FIRST_ROW_ID] = true;
 	nulls[FILES_WRITE_COLS] = true;
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	values[FILES_RELATION] = ObjectIdGetDatum(RelationGetRelid(shown->rel));
+	tuplestore_putvalues(shown->rsinfo->setResult, shown->rsinfo->setDesc, values, nulls);
+}
+
+static void
+put_files(const Shown *shown)
+{
+	int			nfiles;
+	PaimonFileRow *files = paimon_catalog_files(shown->table->storage_id, GetActiveSnapshot(), &nfiles);
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon file", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	for (int i = 0; i < nfiles; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		put_file(shown, &files[i]);
+		MemoryContextReset(cxt);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
 }
 
 /* paimon.files(regclass): live run files; rows in memtables are in none. */
 Datum
 paimon_files(PG_FUNCTION_ARGS)
 {
-	Relation	rel = open_table(PG_GETARG_OID(0));
-	PaimonTable *table;
-
-	InitMaterializedSRF(fcinfo, 0);
-	table = paimon_table_get(rel, false);
-	if (table->storage_id != 0)
-	{
-		bool		nopartition;
-		Datum		partition = partition_text(RelationGetRelid(rel), &nopartition);
-		int			nfiles;
-		PaimonFileRow *files = paimon_catalog_files(table->storage_id, GetActiveSnapshot(), &nfiles);
-
-		for (int i = 0; i < nfiles; i++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			put_file((ReturnSetInfo *) fcinfo->resultinfo, table->desc, &files[i], partition, nopartition);
-		}
-	}
-	table_close(rel, AccessShareLock);
-	return (Datum) 0;
+	return show(fcinfo, put_files);
 }
 
 /* Adds up files[i .. ) of one bucket; returns the first of the next. */
 static int
-put_bucket(ReturnSetInfo *rsinfo, const PaimonFileRow *files, int nfiles, int i, Datum partition, bool nopartition)
+put_bucket(const Shown *shown, const PaimonFileRow *files, int nfiles, int i)
 {
 	Datum		values[BUCKETS_COLUMNS] = {0};
 	bool		nulls[BUCKETS_COLUMNS];
@@ -270,38 +330,33 @@ put_bucket(ReturnSetInfo *rsinfo, const PaimonFileRow *files, int nfiles, int i,
 		latest = Max(latest, files[i].creation_time);
 	}
 	memset(nulls, false, sizeof(nulls));
-	values[BUCKETS_PARTITION] = partition;
-	nulls[BUCKETS_PARTITION] = nopartition;
+	values[BUCKETS_PARTITION] = shown->partition;
+	nulls[BUCKETS_PARTITION] = shown->nopartition;
 	values[BUCKETS_BUCKET] = Int32GetDatum(files[first].bucket);
 	values[BUCKETS_RECORD_COUNT] = Int64GetDatum(rows);
 	values[BUCKETS_FILE_SIZE] = Int64GetDatum(bytes);
 	values[BUCKETS_FILE_COUNT] = Int64GetDatum(i - first);
 	values[BUCKETS_LAST_UPDATE_TIME] = TimestampTzGetDatum(latest);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	values[BUCKETS_RELATION] = ObjectIdGetDatum(RelationGetRelid(shown->rel));
+	tuplestore_putvalues(shown->rsinfo->setResult, shown->rsinfo->setDesc, values, nulls);
 	return i;
+}
+
+static void
+put_buckets(const Shown *shown)
+{
+	int			nfiles;
+	PaimonFileRow *files = paimon_catalog_files(shown->table->storage_id, GetActiveSnapshot(), &nfiles);
+
+	for (int i = 0; i < nfiles;)
+		i = put_bucket(shown, files, nfiles, i);
 }
 
 /* paimon.buckets(regclass): buckets that have files. */
 Datum
 paimon_buckets(PG_FUNCTION_ARGS)
 {
-	Relation	rel = open_table(PG_GETARG_OID(0));
-	PaimonTable *table;
-
-	InitMaterializedSRF(fcinfo, 0);
-	table = paimon_table_get(rel, false);
-	if (table->storage_id != 0)
-	{
-		bool		nopartition;
-		Datum		partition = partition_text(RelationGetRelid(rel), &nopartition);
-		int			nfiles;
-		PaimonFileRow *files = paimon_catalog_files(table->storage_id, GetActiveSnapshot(), &nfiles);
-
-		for (int i = 0; i < nfiles;)
-			i = put_bucket((ReturnSetInfo *) fcinfo->resultinfo, files, nfiles, i, partition, nopartition);
-	}
-	table_close(rel, AccessShareLock);
-	return (Datum) 0;
+	return show(fcinfo, put_buckets);
 }
 
 static int
@@ -313,8 +368,9 @@ bound_cmp(const bytea *a, const bytea *b)
 
 /* Adds up runs[i .. ) of one level; returns the first of the next. */
 static int
-put_level(ReturnSetInfo *rsinfo, const PaimonRowDesc *desc, const PaimonBucketRuns *bucket, int i)
+put_level(const Shown *shown, const PaimonBucketRuns *bucket, int i)
 {
+	const PaimonRowDesc *desc = shown->table->desc;
 	Datum		values[LEVELS_COLUMNS] = {0};
 	bool		nulls[LEVELS_COLUMNS];
 	int			first = i;
@@ -353,33 +409,30 @@ put_level(ReturnSetInfo *rsinfo, const PaimonRowDesc *desc, const PaimonBucketRu
 	values[LEVELS_FILE_SIZE] = Int64GetDatum(bytes);
 	values[LEVELS_MIN_KEY] = bound_text(desc, min_key, &nulls[LEVELS_MIN_KEY]);
 	values[LEVELS_MAX_KEY] = bound_text(desc, max_key, &nulls[LEVELS_MAX_KEY]);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	values[LEVELS_RELATION] = ObjectIdGetDatum(RelationGetRelid(shown->rel));
+	tuplestore_putvalues(shown->rsinfo->setResult, shown->rsinfo->setDesc, values, nulls);
 	return i;
+}
+
+static void
+put_levels(const Shown *shown)
+{
+	PaimonLogRow log;
+	PaimonLevels *levels = paimon_levels_load(shown->table->storage_id, RelationGetRelationName(shown->rel), GetActiveSnapshot(), &log);
+
+	for (int b = 0; b < levels->nbuckets; b++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < levels->buckets[b].nruns;)
+			i = put_level(shown, &levels->buckets[b], i);
+	}
 }
 
 /* paimon.levels(regclass): the sorted runs of each bucket by level; rows in memtables are in none. */
 Datum
 paimon_levels(PG_FUNCTION_ARGS)
 {
-	Relation	rel = open_table(PG_GETARG_OID(0));
-	PaimonTable *table;
-
-	InitMaterializedSRF(fcinfo, 0);
-	table = paimon_table_get(rel, false);
-	if (table->storage_id != 0)
-	{
-		PaimonLogRow log;
-		PaimonLevels *levels = paimon_levels_load(table->storage_id, RelationGetRelationName(rel), GetActiveSnapshot(), &log);
-
-		for (int b = 0; b < levels->nbuckets; b++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			for (int i = 0; i < levels->buckets[b].nruns;)
-				i = put_level((ReturnSetInfo *) fcinfo->resultinfo, table->desc, &levels->buckets[b], i);
-		}
-	}
-	table_close(rel, AccessShareLock);
-	return (Datum) 0;
+	return show(fcinfo, put_levels);
 }
 
 static const char *
@@ -399,38 +452,34 @@ commit_kind_name(int32 kind)
 	return "UNKNOWN";
 }
 
-/* paimon.snapshots(regclass), oldest first. */
+static void
+put_snapshots(const Shown *shown)
+{
+	int			n;
+	PaimonSnapshotRow *rows = paimon_catalog_snapshots(shown->table->storage_id, GetActiveSnapshot(), &n);
+
+	for (int i = 0; i < n; i++)
+	{
+		Datum		values[SNAPSHOTS_COLUMNS] = {0};
+		bool		nulls[SNAPSHOTS_COLUMNS];
+
+		CHECK_FOR_INTERRUPTS();
+		memset(nulls, false, sizeof(nulls));
+		values[SNAPSHOTS_ID] = Int64GetDatum(rows[i].snapshot_id);
+		values[SNAPSHOTS_COMMIT_KIND] = CStringGetTextDatum(commit_kind_name(rows[i].kind));
+		values[SNAPSHOTS_COMMIT_TIME] = TimestampTzGetDatum(rows[i].commit_time);
+		values[SNAPSHOTS_TOTAL_RECORD_COUNT] = Int64GetDatum(rows[i].total_record_count);
+		values[SNAPSHOTS_DELTA_RECORD_COUNT] = Int64GetDatum(rows[i].delta_record_count);
+		nulls[SNAPSHOTS_CHANGELOG_RECORD_COUNT] = true;
+		nulls[SNAPSHOTS_WATERMARK] = true;
+		values[SNAPSHOTS_RELATION] = ObjectIdGetDatum(RelationGetRelid(shown->rel));
+		tuplestore_putvalues(shown->rsinfo->setResult, shown->rsinfo->setDesc, values, nulls);
+	}
+}
+
+/* paimon.snapshots(regclass), oldest first; those of partitions one after the other. */
 Datum
 paimon_snapshots(PG_FUNCTION_ARGS)
 {
-	Relation	rel = open_table(PG_GETARG_OID(0));
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	PaimonTable *table;
-
-	InitMaterializedSRF(fcinfo, 0);
-	table = paimon_table_get(rel, false);
-	if (table->storage_id != 0)
-	{
-		int			n;
-		PaimonSnapshotRow *rows = paimon_catalog_snapshots(table->storage_id, GetActiveSnapshot(), &n);
-
-		for (int i = 0; i < n; i++)
-		{
-			Datum		values[SNAPSHOTS_COLUMNS] = {0};
-			bool		nulls[SNAPSHOTS_COLUMNS];
-
-			CHECK_FOR_INTERRUPTS();
-			memset(nulls, false, sizeof(nulls));
-			values[SNAPSHOTS_ID] = Int64GetDatum(rows[i].snapshot_id);
-			values[SNAPSHOTS_COMMIT_KIND] = CStringGetTextDatum(commit_kind_name(rows[i].kind));
-			values[SNAPSHOTS_COMMIT_TIME] = TimestampTzGetDatum(rows[i].commit_time);
-			values[SNAPSHOTS_TOTAL_RECORD_COUNT] = Int64GetDatum(rows[i].total_record_count);
-			values[SNAPSHOTS_DELTA_RECORD_COUNT] = Int64GetDatum(rows[i].delta_record_count);
-			nulls[SNAPSHOTS_CHANGELOG_RECORD_COUNT] = true;
-			nulls[SNAPSHOTS_WATERMARK] = true;
-			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-		}
-	}
-	table_close(rel, AccessShareLock);
-	return (Datum) 0;
+	return show(fcinfo, put_snapshots);
 }

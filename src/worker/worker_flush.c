@@ -2,6 +2,7 @@
  *
  * worker_flush.c
  *	  paimon.flush and paimon.compact: done by a worker and waited for, or, where a worker cannot, in the calling transaction (H20).
+ *	  paimon.flush of a partitioned table: every partition that is ours, one after the other.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,6 +11,7 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -54,7 +56,8 @@ open_table(Oid relid, const char *verb)
 	if (!paimon_is_table(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("relation \"%s\" does not use access method paimon", get_rel_name(relid))));
+				 errmsg("relation \"%s\" does not use access method paimon", get_rel_name(relid)),
+				 relkind == RELKIND_PARTITIONED_TABLE ? errhint("Name a partition that does.") : 0));
 	rel = relation_open(relid, AccessShareLock);
 	check_owner(relid);
 	if (RELATION_IS_OTHER_TEMP(rel))
@@ -83,35 +86,76 @@ latest_snapshot(PaimonTable *table)
 	return id;
 }
 
+/* Returns the id of the newest snapshot, 0 if there is none. */
+static int64
+flush_one(Relation rel)
+{
+	PaimonTable *table = paimon_table_get(rel, false);
+	PaimonWorkOutcome outcome = PAIMON_WORK_NO_WORKER;
+	int64		snapshot_id = 0;
+
+	if (table->storage_id == 0)
+		return 0;
+	if (!only_here(rel))
+		outcome = paimon_worker_do(rel, PAIMON_WORK_FLUSH, &snapshot_id);
+	if (outcome == PAIMON_WORK_NO_WORKER)
+	{
+		PaimonFlushResult result = {0};
+
+		paimon_flush_in_backend(rel, table, &result);
+		snapshot_id = result.snapshot_id;
+	}
+	else if (outcome == PAIMON_WORK_BLOCKED)
+		snapshot_id = latest_snapshot(table);
+	return snapshot_id;
+}
+
+/* Nothing is flushed unless the caller owns all that is to be. */
+static void
+flush_partitions(Oid rootid)
+{
+	List	   *leaves = NIL;
+	ListCell   *lc;
+
+	check_owner(rootid);
+	LockRelationOid(rootid, AccessShareLock);
+	foreach(lc, find_all_inheritors(rootid, AccessShareLock, NULL))
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_RELATION && paimon_is_table(lfirst_oid(lc)))
+			leaves = lappend_oid(leaves, lfirst_oid(lc));
+	}
+	foreach(lc, leaves)
+		check_owner(lfirst_oid(lc));
+	foreach(lc, leaves)
+	{
+		Relation	leaf = open_table(lfirst_oid(lc), "flush");
+
+		CHECK_FOR_INTERRUPTS();
+		(void) flush_one(leaf);
+		relation_close(leaf, NoLock);
+	}
+}
+
+/* NULL for a table that has no snapshot, and for a partitioned table: each of its partitions has snapshots of its own. */
 Datum
 paimon_flush(PG_FUNCTION_ARGS)
 {
+	Oid			relid = PG_GETARG_OID(0);
 	Relation	rel;
-	PaimonTable *table;
-	PaimonWorkOutcome outcome = PAIMON_WORK_NO_WORKER;
-	int64		snapshot_id = 0;
+	int64		snapshot_id;
 
 	paimon_require_preload();
 	PreventCommandDuringRecovery("paimon.flush()");
 	PreventCommandIfReadOnly("paimon.flush()");
 	PreventCommandIfParallelMode("paimon.flush()");
 
-	rel = open_table(PG_GETARG_OID(0), "flush");
-	table = paimon_table_get(rel, false);
-	if (table->storage_id != 0)
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE && paimon_is_table(relid))
 	{
-		if (!only_here(rel))
-			outcome = paimon_worker_do(rel, PAIMON_WORK_FLUSH, &snapshot_id);
-		if (outcome == PAIMON_WORK_NO_WORKER)
-		{
-			PaimonFlushResult result = {0};
-
-			paimon_flush_in_backend(rel, table, &result);
-			snapshot_id = result.snapshot_id;
-		}
-		else if (outcome == PAIMON_WORK_BLOCKED)
-			snapshot_id = latest_snapshot(table);
+		flush_partitions(relid);
+		PG_RETURN_NULL();
 	}
+	rel = open_table(relid, "flush");
+	snapshot_id = flush_one(rel);
 	relation_close(rel, NoLock);
 	if (snapshot_id == 0)
 		PG_RETURN_NULL();
