@@ -2,7 +2,7 @@
  *
  * worker_flush.c
  *	  paimon.flush and paimon.compact: done by a worker and waited for, or, where a worker cannot, in the calling transaction (H20).
- *	  paimon.flush of a partitioned table: every partition that is ours, one after the other.
+ *	  Of a partitioned table: every partition that is ours, one after the other.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,11 +48,6 @@ open_table(Oid relid, const char *verb)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relid)));
 	check_owner(relid);
-	if (relkind == RELKIND_PARTITIONED_TABLE && paimon_is_table(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("cannot %s partitioned table \"%s\"", verb, get_rel_name(relid)),
-				 errhint("Name its partitions one by one: each has snapshots of its own.")));
 	if (!paimon_is_table(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -110,9 +105,16 @@ flush_one(Relation rel)
 	return snapshot_id;
 }
 
-/* Nothing is flushed unless the caller owns all that is to be. */
-static void
-flush_partitions(Oid rootid)
+/* A partitioned table whose partitions are ours? */
+static bool
+is_root(Oid relid)
+{
+	return get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE && paimon_is_table(relid);
+}
+
+/* Partitions that are ours, locked.  Nothing is done to any unless the caller owns all of them. */
+static List *
+open_partitions(Oid rootid, const char *verb)
 {
 	List	   *leaves = NIL;
 	ListCell   *lc;
@@ -122,17 +124,21 @@ flush_partitions(Oid rootid)
 	foreach(lc, find_all_inheritors(rootid, AccessShareLock, NULL))
 	{
 		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_RELATION && paimon_is_table(lfirst_oid(lc)))
-			leaves = lappend_oid(leaves, lfirst_oid(lc));
+			leaves = lappend(leaves, open_table(lfirst_oid(lc), verb));
 	}
-	foreach(lc, leaves)
-		check_owner(lfirst_oid(lc));
-	foreach(lc, leaves)
-	{
-		Relation	leaf = open_table(lfirst_oid(lc), "flush");
+	return leaves;
+}
 
+static void
+flush_partitions(Oid rootid)
+{
+	ListCell   *lc;
+
+	foreach(lc, open_partitions(rootid, "flush"))
+	{
 		CHECK_FOR_INTERRUPTS();
-		(void) flush_one(leaf);
-		relation_close(leaf, NoLock);
+		(void) flush_one(lfirst(lc));
+		relation_close(lfirst(lc), NoLock);
 	}
 }
 
@@ -149,7 +155,7 @@ paimon_flush(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("paimon.flush()");
 	PreventCommandIfParallelMode("paimon.flush()");
 
-	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE && paimon_is_table(relid))
+	if (is_root(relid))
 	{
 		flush_partitions(relid);
 		PG_RETURN_NULL();
@@ -165,21 +171,62 @@ paimon_flush(PG_FUNCTION_ARGS)
 static void
 check_bucket(Relation rel, const PaimonTable *table, int bucket)
 {
-	if (bucket < 0 || bucket >= table->desc->nbuckets)
+	if (bucket >= table->desc->nbuckets)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("table \"%s\" has no bucket %d", RelationGetRelationName(rel), bucket),
 				 errdetail("Its buckets are 0 to %d.", table->desc->nbuckets - 1)));
 }
 
-/* paimon.compact(table, full, bucket): what is not in files yet is flushed first. */
+/* Flushes first what is not in files yet.  bucket -1: all.  Returns the id of the newest snapshot, 0 if there is none. */
+static int64
+compact_one(Relation rel, int bucket, bool full)
+{
+	PaimonTable *table = paimon_table_get(rel, false);
+	PaimonWorkOutcome outcome = PAIMON_WORK_NO_WORKER;
+	int64		snapshot_id;
+
+	if (table->storage_id == 0)
+		return 0;
+	if (!only_here(rel))
+		outcome = paimon_worker_do_bucket(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_COMPACT | (full ? PAIMON_WORK_FULL : 0), bucket,
+										  &snapshot_id);
+	if (outcome == PAIMON_WORK_NO_WORKER)
+	{
+		PaimonFlushResult result = {0};
+
+		paimon_flush_in_backend(rel, table, &result);
+		paimon_compact_in_backend(rel, table, bucket, full);
+	}
+	return latest_snapshot(table);
+}
+
+static void
+compact_partitions(Oid rootid, int bucket, bool full)
+{
+	List	   *leaves = open_partitions(rootid, "compact");
+	ListCell   *lc;
+
+	foreach(lc, leaves)
+	{
+		if (bucket != -1)
+			check_bucket(lfirst(lc), paimon_table_get(lfirst(lc), false), bucket);
+	}
+	foreach(lc, leaves)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) compact_one(lfirst(lc), bucket, full);
+		relation_close(lfirst(lc), NoLock);
+	}
+}
+
+/* paimon.compact(table, full, bucket).  Returns as paimon.flush does. */
 Datum
 paimon_compact(PG_FUNCTION_ARGS)
 {
+	Oid			relid;
 	Relation	rel;
-	PaimonTable *table;
-	PaimonWorkOutcome outcome = PAIMON_WORK_NO_WORKER;
-	int64		snapshot_id = 0;
+	int64		snapshot_id;
 	bool		full;
 	int			bucket = -1;
 
@@ -189,29 +236,26 @@ paimon_compact(PG_FUNCTION_ARGS)
 	PreventCommandIfParallelMode("paimon.compact()");
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
+	relid = PG_GETARG_OID(0);
 	full = PG_ARGISNULL(1) || PG_GETARG_BOOL(1);
-
-	rel = open_table(PG_GETARG_OID(0), "compact");
-	table = paimon_table_get(rel, false);
 	if (!PG_ARGISNULL(2))
 	{
 		bucket = PG_GETARG_INT32(2);
-		check_bucket(rel, table, bucket);
+		if (bucket < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("bucket number must not be negative")));
 	}
-	if (table->storage_id != 0)
-	{
-		if (!only_here(rel))
-			outcome = paimon_worker_do_bucket(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_COMPACT | (full ? PAIMON_WORK_FULL : 0), bucket,
-											  &snapshot_id);
-		if (outcome == PAIMON_WORK_NO_WORKER)
-		{
-			PaimonFlushResult result = {0};
 
-			paimon_flush_in_backend(rel, table, &result);
-			paimon_compact_in_backend(rel, table, bucket, full);
-		}
-		snapshot_id = latest_snapshot(table);
+	if (is_root(relid))
+	{
+		compact_partitions(relid, bucket, full);
+		PG_RETURN_NULL();
 	}
+	rel = open_table(relid, "compact");
+	if (bucket != -1)
+		check_bucket(rel, paimon_table_get(rel, false), bucket);
+	snapshot_id = compact_one(rel, bucket, full);
 	relation_close(rel, NoLock);
 	if (snapshot_id == 0)
 		PG_RETURN_NULL();

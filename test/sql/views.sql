@@ -79,6 +79,10 @@ SELECT relation, bucket, record_count, file_count FROM paimon.buckets('p') ORDER
 SELECT relation, bucket, record_count, file_count FROM paimon.buckets('p2') ORDER BY relation::text, bucket;
 SELECT relation, snapshot_id, delta_record_count FROM paimon.snapshots('p') ORDER BY relation::text, snapshot_id;
 SELECT relation, count(*) FROM paimon.files('p1') GROUP BY relation;
+SELECT paimon.compact('p');
+SELECT relation, bucket, runs, record_count FROM paimon.levels('p') ORDER BY relation::text, bucket, level;
+SELECT paimon.compact('p', bucket => 1);
+SELECT paimon.compact('p1', bucket => -1);
 -- Options are each relation's own.
 SELECT * FROM paimon.options('p');
 SELECT * FROM paimon.options('p21');
