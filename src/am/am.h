@@ -88,6 +88,12 @@ extern TM_Result paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snaps
 								   LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd);
 extern TM_Result paimon_check_touched(PaimonTable *table, Relation rel, const PaimonTarget *target, CommandId cid, TM_FailureData *tmfd);
 
+/* am_cost.c */
+struct PlannerInfo;
+struct IndexPath;
+extern void paimon_key_cost_estimate(struct PlannerInfo *root, struct IndexPath *path, double loop_count, double *startup, double *total,
+									 double *selectivity, double *correlation, double *pages);
+
 /* am_modify.c */
 extern void paimon_tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options, struct BulkInsertStateData *bistate);
 extern void paimon_tuple_insert_speculative(Relation rel, TupleTableSlot *slot, CommandId cid, int options,

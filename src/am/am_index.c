@@ -16,7 +16,6 @@
 #include "access/amapi.h"
 #include "access/genam.h"
 #include "access/nbtree.h"
-#include "access/nbtree.h"
 #include "access/reloptions.h"
 #include "access/relscan.h"
 #include "access/stratnum.h"
@@ -25,9 +24,6 @@
 #include "catalog/index.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "nodes/pathnodes.h"
-#include "optimizer/cost.h"
-#include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
@@ -37,7 +33,6 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/selfuncs.h"
 #include "utils/snapmgr.h"
 
 typedef enum KeyScanMode
@@ -182,71 +177,6 @@ static bool
 key_validate(Oid opclass)
 {
 	return true;
-}
-
-/* ---- costs ---- */
-
-/*
- * How many keys the clauses name: 0 if they do not give every key column by equality (or by a list of values).
- */
-static double
-points_of_clauses(PlannerInfo *root, IndexPath *path)
-{
-	IndexOptInfo *index = path->indexinfo;
-	Bitmapset  *columns = NULL;
-	double		points = 1;
-	ListCell   *lc;
-
-	foreach(lc, path->indexclauses)
-	{
-		IndexClause *clause = lfirst_node(IndexClause, lc);
-		ListCell   *lc2;
-
-		foreach(lc2, clause->indexquals)
-		{
-			Expr	   *qual = lfirst_node(RestrictInfo, lc2)->clause;
-			Oid			op = InvalidOid;
-			double		n = 1;
-
-			if (IsA(qual, OpExpr))
-				op = ((OpExpr *) qual)->opno;
-			else if (IsA(qual, ScalarArrayOpExpr))
-			{
-				op = ((ScalarArrayOpExpr *) qual)->opno;
-				n = paimon_estimate_array_length(root, lsecond(((ScalarArrayOpExpr *) qual)->args));
-			}
-			if (!OidIsValid(op) || bms_is_member(clause->indexcol, columns) ||
-				get_op_opfamily_strategy(op, index->opfamily[clause->indexcol]) != BTEqualStrategyNumber)
-				continue;
-			columns = bms_add_member(columns, clause->indexcol);
-			points *= Max(n, 1);
-		}
-	}
-	return bms_num_members(columns) == index->nkeycolumns ? points : 0;
-}
-
-static void
-amcostestimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, Cost *total, Selectivity *selectivity,
-			   double *correlation, double *pages)
-{
-	IndexOptInfo *index = path->indexinfo;
-	RelOptInfo *rel = index->rel;
-	double		points = points_of_clauses(root, path);
-
-	*startup = 0;
-	if (points > 0)
-	{
-		*selectivity = Min(points / Max(rel->tuples, 1), 1.0);
-		*total = points * 50 * cpu_operator_cost;
-		*correlation = points == 1 ? 1 : 0;
-		*pages = Max(points, 1);
-		return;
-	}
-	/* The whole table is read, row by row: dearer than a sequential scan in any case. */
-	*selectivity = 1.0;
-	*correlation = 1;
-	*total = 2 * (seq_page_cost * rel->pages + cpu_tuple_cost * rel->tuples);
-	*pages = rel->pages;
 }
 
 /* ---- scanning ---- */
@@ -627,7 +557,7 @@ paimon_index_routine(IndexAmRoutine *am)
 	am->aminsert = aminsert;
 	am->ambulkdelete = ambulkdelete;
 	am->amvacuumcleanup = amvacuumcleanup;
-	am->amcostestimate = amcostestimate;
+	am->amcostestimate = paimon_key_cost_estimate;
 	am->amoptions = amoptions;
 	am->amvalidate = key_validate;
 	am->ambeginscan = ambeginscan;

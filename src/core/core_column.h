@@ -4,9 +4,9 @@
  *	  Inside of row groups: what core_column*.c and core_group*.c share.
  *
  * Layers, from below: buffers and cursors; packed numbers (PaimonPacked:
- * row-addressable bit packing); byte sequences (PaimonSeq: lengths and units,
- * each unit perhaps zstd-compressed); columns (null bitmap, then packed
- * numbers, a dictionary or a sequence); the key column; the group.
+ * row-addressable bit packing, fetched in slices); byte sequences (PaimonSeq:
+ * lengths and units, each unit perhaps zstd-compressed); columns (null bitmap,
+ * then packed numbers, a dictionary or a sequence); the key column; the group.
  * Byte layouts: README.md, "Row groups".
  *
  *-------------------------------------------------------------------------
@@ -17,10 +17,12 @@
 #include "core/core.h"
 #include "core/core_group.h"
 
-#define PAIMON_UNIT_RAW		16384	/* raw bytes of a unit of a value column, about */
+#define PAIMON_UNIT_RAW		8192	/* raw bytes of a unit of a value column, about */
 #define PAIMON_KEY_UNIT_RAW 8192	/* raw bytes of a unit of the key column, about */
 #define PAIMON_UNIT_RAW_MAX 0x3FFFFFFFu /* hard limit, also for single values */
 #define PAIMON_DICT_MAX		4096	/* entries of a dictionary */
+#define PAIMON_SLICE_ITEMS	512		/* packed numbers that are fetched and checked together; a multiple of 8 */
+#define PAIMON_SLICE_MIN	128		/* packed numbers that take fewer bytes lie in the head */
 
 /* No group is longer: offsets are 32 bits, and sums of two of them are done in 64. */
 #define PAIMON_GROUP_MAX_BYTES	0xFFFF0000u
@@ -42,8 +44,9 @@ typedef enum PaimonEncoding
 #define PAIMON_COLUMN_KIND	1
 #define PAIMON_COLUMN_FIRST 2
 
-/* "Unit number" of a column's head in its checksum. */
+/* "Unit number" in checksums: of a column's head, and (with its offset in the column's body) of a slice. */
 #define PAIMON_PART_HEAD	0xFFFFFFFFu
+#define PAIMON_PART_SLICE	0x80000000u
 
 /* ---------- growing output buffer ---------- */
 
@@ -95,101 +98,6 @@ paimon_buf_put_u64(PaimonBuf *b, uint64_t v)
 	}
 }
 
-/* ---------- reading cursor: never moves past its end ---------- */
-
-typedef struct PaimonCursor
-{
-	const uint8_t *p;
-	const uint8_t *end;
-} PaimonCursor;
-
-/* The next n bytes, or NULL if there are not so many. */
-static inline const uint8_t *
-paimon_cursor_take(PaimonCursor *c, uint64_t n)
-{
-	const uint8_t *p = c->p;
-
-	if (n > (uint64_t) (c->end - c->p))
-		return NULL;
-	c->p += n;
-	return p;
-}
-
-/* ---------- packed numbers (core_column_pack.c) ---------- */
-
-/*
- * n numbers: v[i] = base + mul * (((i * slope) >> 16) + r[i]) modulo 2^64,
- * r[i] in `width` bits each.  slope 0: frame of reference; width 0 too: a
- * constant; width 64: plain.
- */
-typedef struct PaimonPacked
-{
-	const uint8_t *bits;
-	uint32_t	nbytes;
-	uint32_t	n;
-	uint32_t	width;			/* 0..57 or 64 */
-	uint64_t	base;
-	uint64_t	mul;
-	uint64_t	slope;
-} PaimonPacked;
-
-/* How the writer will pack; made by paimon_pack_plan. */
-typedef struct PaimonPackPlan
-{
-	PaimonPacked p;				/* bits not set */
-	uint64_t	origin;			/* number that q = (v - origin) / divisor starts from */
-	uint64_t	odd_inverse;	/* inverse modulo 2^64 of the divisor's odd part */
-	uint32_t	shift;			/* trailing zero bits of the divisor */
-	bool		descending;		/* q = (origin - v) / divisor */
-	uint64_t	rmin;			/* subtracted from the residuals (modulo 2^64) */
-} PaimonPackPlan;
-
-extern void paimon_pack_plan(PaimonPackPlan *plan, const uint64_t *v, uint32_t n, uint64_t min, uint64_t range);
-extern void paimon_pack_plan_codes(PaimonPackPlan *plan, uint32_t n, uint64_t max);
-extern uint64_t paimon_pack_size(const PaimonPackPlan *plan);
-extern void paimon_pack_write(const PaimonPackPlan *plan, const uint64_t *v, PaimonBuf *out);
-extern PaimonResult paimon_packed_read(PaimonCursor *c, uint32_t n, PaimonPacked *out);
-extern void paimon_packed_unpack(const PaimonPacked *p, uint32_t first, uint32_t count, uint64_t *out);
-
-static inline uint64_t
-paimon_load_le64(const uint8_t *p)
-{
-	uint64_t	v;
-
-	memcpy(&v, p, 8);
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap64(v);
-#endif
-	return v;
-}
-
-/* Residual i; never reads past the packed bytes. */
-static inline uint64_t
-paimon_packed_residual(const PaimonPacked *p, uint32_t i)
-{
-	uint64_t	bit = (uint64_t) i * p->width;
-	uint64_t	byte = bit >> 3;
-	uint64_t	v = 0;
-
-	if (p->width == 0)
-		return 0;
-	if (byte + 8 <= p->nbytes)
-		v = paimon_load_le64(p->bits + byte);
-	else
-		for (uint32_t k = 0; byte + k < p->nbytes; k++)
-			v |= (uint64_t) p->bits[byte + k] << (8 * k);
-	if (p->width == 64)
-		return v;
-	return (v >> (bit & 7)) & ((UINT64_C(1) << p->width) - 1);
-}
-
-/* Number i < n. */
-static inline uint64_t
-paimon_packed_get(const PaimonPacked *p, uint32_t i)
-{
-	return p->base + p->mul * (((i * p->slope) >> 16) + paimon_packed_residual(p, i));
-}
-
 /* ---------- what every reader of a group needs ---------- */
 
 typedef struct PaimonGroupContext
@@ -218,6 +126,164 @@ paimon_crc_matches(uint32_t computed, uint32_t stored)
 #else
 	return computed == stored;
 #endif
+}
+
+/* ---------- reading cursor over a column's head: never moves past its end ---------- */
+
+typedef struct PaimonCursor
+{
+	const uint8_t *p;
+	const uint8_t *end;
+
+	/* the column's body, whose parts are described in the head in the order in which they lie in it */
+	PaimonGroupContext *g;
+	uint32_t	column;
+	uint32_t	body_off;		/* in the group */
+	uint32_t	body_len;
+	uint32_t	body_pos;		/* described so far */
+} PaimonCursor;
+
+/* The next n bytes, or NULL if there are not so many. */
+static inline const uint8_t *
+paimon_cursor_take(PaimonCursor *c, uint64_t n)
+{
+	const uint8_t *p = c->p;
+
+	if (n > (uint64_t) (c->end - c->p))
+		return NULL;
+	c->p += n;
+	return p;
+}
+
+/* Is everything of head and body accounted for? */
+static inline bool
+paimon_cursor_done(const PaimonCursor *c)
+{
+	return c->p == c->end && c->body_pos == c->body_len;
+}
+
+/* ---------- packed numbers (core_column_pack.c) ---------- */
+
+struct PaimonEncoder;
+
+/* Bits that lie in the body, in slices of PAIMON_SLICE_ITEMS numbers, each a whole number of bytes. */
+typedef struct PaimonSlices
+{
+	const uint8_t *crcs;		/* in the head, 4 bytes a slice */
+	uint32_t	column;
+	uint32_t	off;			/* in the group */
+	uint32_t	body_off;		/* in the column's body */
+	bool		whole;			/* fetched in one piece */
+	const uint8_t *slice[PAIMON_GROUP_MAX_ROWS / PAIMON_SLICE_ITEMS];	/* NULL: not fetched and checked yet */
+} PaimonSlices;
+
+/*
+ * n numbers: v[i] = base + mul * (((i * slope) >> 16) + r[i]) modulo 2^64,
+ * r[i] in `width` bits each.  slope 0: frame of reference; width 0 too: a
+ * constant; width 64: plain.
+ */
+typedef struct PaimonPacked
+{
+	const uint8_t *bits;		/* in the head; NULL if there are slices */
+	PaimonSlices *slices;
+	uint32_t	nbytes;
+	uint32_t	n;
+	uint32_t	width;			/* 0..57 or 64 */
+	uint64_t	base;
+	uint64_t	mul;
+	uint64_t	slope;
+} PaimonPacked;
+
+/* How the writer will pack; made by paimon_pack_plan. */
+typedef struct PaimonPackPlan
+{
+	PaimonPacked p;				/* bits not set */
+	uint64_t	origin;			/* number that q = (v - origin) / divisor starts from */
+	uint64_t	odd_inverse;	/* inverse modulo 2^64 of the divisor's odd part */
+	uint32_t	shift;			/* trailing zero bits of the divisor */
+	bool		descending;		/* q = (origin - v) / divisor */
+	uint64_t	rmin;			/* subtracted from the residuals (modulo 2^64) */
+} PaimonPackPlan;
+
+extern void paimon_pack_plan(PaimonPackPlan *plan, const uint64_t *v, uint32_t n, uint64_t min, uint64_t range);
+extern void paimon_pack_plan_codes(PaimonPackPlan *plan, uint32_t n, uint64_t max);
+extern uint64_t paimon_pack_size(const PaimonPackPlan *plan);
+extern void paimon_pack_write(struct PaimonEncoder *e, const PaimonPackPlan *plan, const uint64_t *v);
+extern PaimonResult paimon_packed_read(PaimonCursor *c, uint32_t n, PaimonPacked *out);
+extern PaimonResult paimon_packed_fetch(PaimonGroupContext *g, const PaimonPacked *p, uint32_t first, uint32_t count);
+extern PaimonResult paimon_packed_fetch_all(PaimonGroupContext *g, const PaimonPacked *p);
+extern void paimon_packed_unpack(const PaimonPacked *p, uint32_t first, uint32_t count, uint64_t *out);
+
+static inline uint64_t
+paimon_load_le64(const uint8_t *p)
+{
+	uint64_t	v;
+
+	memcpy(&v, p, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
+/* Numbers first .. first + count - 1 can be read after this; nothing to do where the bits are at hand. */
+static inline PaimonResult
+paimon_packed_need(PaimonGroupContext *g, const PaimonPacked *p, uint32_t first, uint32_t count)
+{
+	return p->slices == NULL ? PAIMON_OK : paimon_packed_fetch(g, p, first, count);
+}
+
+/* All numbers can be read after this. */
+static inline PaimonResult
+paimon_packed_need_all(PaimonGroupContext *g, const PaimonPacked *p)
+{
+	return p->slices == NULL ? PAIMON_OK : paimon_packed_fetch_all(g, p);
+}
+
+/* Where the bits of slice s are, and how many bytes may be read from there. */
+static inline const uint8_t *
+paimon_packed_slice(const PaimonPacked *p, uint32_t s, uint32_t *nbytes)
+{
+	uint32_t	size = PAIMON_SLICE_ITEMS / 8 * p->width;
+
+	*nbytes = p->nbytes - s * size;
+	if (p->slices == NULL)
+		return p->bits + (size_t) s * size;
+	if (!p->slices->whole && *nbytes > size)
+		*nbytes = size;
+	return p->slices->slice[s];
+}
+
+/* Residual i; never reads past the packed bytes. */
+static inline uint64_t
+paimon_packed_residual(const PaimonPacked *p, uint32_t i)
+{
+	uint32_t	nbytes;
+	const uint8_t *bits;
+	uint64_t	bit;
+	uint64_t	byte;
+	uint64_t	v = 0;
+
+	if (p->width == 0)
+		return 0;
+	bits = paimon_packed_slice(p, i / PAIMON_SLICE_ITEMS, &nbytes);
+	bit = (uint64_t) (i % PAIMON_SLICE_ITEMS) * p->width;
+	byte = bit >> 3;
+	if (byte + 8 <= nbytes)
+		v = paimon_load_le64(bits + byte);
+	else
+		for (uint32_t k = 0; byte + k < nbytes; k++)
+			v |= (uint64_t) bits[byte + k] << (8 * k);
+	if (p->width == 64)
+		return v;
+	return (v >> (bit & 7)) & ((UINT64_C(1) << p->width) - 1);
+}
+
+/* Number i < n, fetched before (paimon_packed_need). */
+static inline uint64_t
+paimon_packed_get(const PaimonPacked *p, uint32_t i)
+{
+	return p->base + p->mul * (((i * p->slope) >> 16) + paimon_packed_residual(p, i));
 }
 
 /* ---------- byte sequences (core_column_seq.c) ---------- */
@@ -255,8 +321,7 @@ typedef enum PaimonItemForm
 	PAIMON_ITEM_VARLENA			/* pointer to a varlena */
 } PaimonItemForm;
 
-extern PaimonResult paimon_seq_read(PaimonGroupContext *g, PaimonCursor *c, uint32_t column, uint32_t nitems,
-									uint32_t off, uint32_t len, PaimonSeq *out);
+extern PaimonResult paimon_seq_read(PaimonCursor *c, uint32_t nitems, PaimonSeq *out);
 extern PaimonResult paimon_seq_prefetch(PaimonGroupContext *g, PaimonSeq *s);
 extern PaimonResult paimon_seq_open_unit(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit);
 extern uint32_t paimon_seq_find_unit(const PaimonSeq *s, uint32_t item);
@@ -274,8 +339,11 @@ typedef struct PaimonEncoder
 	uint32_t	nrows;
 	int			zstd_level;
 	uint32_t	id_crc;
-	PaimonBuf	out;			/* the group */
+	PaimonBuf	out;			/* bodies of the columns; the group, at last */
+	PaimonBuf	heads;			/* their heads */
 	PaimonBuf	head;			/* head of the column at hand */
+	uint32_t	column;			/* the column at hand */
+	size_t		body_start;		/* of it in out */
 	PaimonBuf	raw;			/* unit being gathered */
 	PaimonBuf	wide;			/* words of a column as bytes */
 	PaimonBuf	sample;			/* a sample compressed to see whether it pays */
@@ -294,10 +362,11 @@ typedef struct PaimonColumnEntry
 	uint8_t		phys;
 	uint8_t		encoding;
 	uint16_t	width;
-	uint32_t	off;			/* of the units; the head follows them */
-	uint32_t	units_len;
+	uint32_t	head_off;		/* in the group */
 	uint32_t	head_len;
 	uint32_t	head_crc;
+	uint32_t	body_off;		/* in the group */
+	uint32_t	body_len;
 	uint32_t	null_count;
 	int64_t		min;
 	int64_t		max;
@@ -307,14 +376,14 @@ extern PaimonResult paimon_column_encode(PaimonEncoder *e, uint32_t column, cons
 										 const uint64_t *values, const bool *nulls, PaimonColumnEntry *entry);
 extern PaimonResult paimon_column_encode_kinds(PaimonEncoder *e, const uint8_t *kinds, PaimonColumnEntry *entry);
 extern PaimonResult paimon_column_encode_keys(PaimonEncoder *e, const PaimonBytes *keys, PaimonColumnEntry *entry);
-extern void paimon_column_begin(PaimonEncoder *e, PaimonColumnEntry *entry);
-extern PaimonResult paimon_column_end(PaimonEncoder *e, uint32_t column, PaimonColumnEntry *entry);
+extern void paimon_column_begin(PaimonEncoder *e, uint32_t column, PaimonColumnEntry *entry);
+extern PaimonResult paimon_column_end(PaimonEncoder *e, PaimonColumnEntry *entry);
 
 extern uint32_t paimon_dict_words(PaimonEncoder *e, const uint64_t *v, uint32_t n, uint64_t *codes);
 extern uint32_t paimon_dict_bytes(PaimonEncoder *e, const PaimonBytes *v, uint32_t n, uint64_t *codes);
 
-extern PaimonResult paimon_seq_write(PaimonEncoder *e, uint32_t column, const PaimonBytes *items, uint32_t n,
-									 uint32_t unit_raw, bool keep_equal_together, uint32_t *starts, uint32_t *nstarts);
+extern PaimonResult paimon_seq_write(PaimonEncoder *e, const PaimonBytes *items, uint32_t n, uint32_t unit_raw,
+									 bool keep_equal_together, uint32_t *starts, uint32_t *nstarts);
 extern PaimonResult paimon_zstd_try(PaimonEncoder *e, const uint8_t *raw, uint32_t len, PaimonBuf *out, bool *paid);
 extern PaimonResult paimon_zstd_estimate(PaimonEncoder *e, const uint8_t *raw, uint32_t len, uint32_t *compressed);
 
@@ -361,6 +430,8 @@ typedef struct PaimonKeyColumn
 	PaimonBytes prefix;			/* shared by all keys */
 	uint32_t	suffix_len;		/* KEY_WORDS */
 	PaimonPacked packed;		/* KEY_WORDS */
+	uint32_t	nfirsts;		/* KEY_WORDS in slices: first number of each slice but the first, 8 bytes each */
+	const uint8_t *firsts;
 	PaimonSeq	seq;			/* KEY_BYTES: suffixes */
 	PaimonBytes *separators;	/* KEY_BYTES: last suffix of unit - 1 < separators[unit] <= first of unit; [0] unused */
 	PaimonBytes *keys;			/* whole column, once decoded */

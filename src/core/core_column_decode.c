@@ -81,7 +81,7 @@ paimon_column_load_head(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *ou
 
 	if (c->entry.head_len > 0)
 	{
-		head = g->src.fetch(g->src.arg, c->entry.off + c->entry.units_len, c->entry.head_len);
+		head = g->src.fetch(g->src.arg, c->entry.head_off, c->entry.head_len);
 		if (head == NULL)
 			return PAIMON_NO_MEMORY;
 	}
@@ -90,6 +90,11 @@ paimon_column_load_head(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *ou
 		return PAIMON_CORRUPT;
 	out->p = head;
 	out->end = head + c->entry.head_len;
+	out->g = g;
+	out->column = c->number;
+	out->body_off = c->entry.body_off;
+	out->body_len = c->entry.body_len;
+	out->body_pos = 0;
 	return PAIMON_OK;
 }
 
@@ -111,7 +116,7 @@ load_from_key(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *cur)
 }
 
 static PaimonResult
-load_dict(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *cur)
+load_dict(PaimonColumn *c, PaimonCursor *cur)
 {
 	const uint8_t *p = paimon_cursor_take(cur, 4);
 	PaimonResult r;
@@ -125,7 +130,7 @@ load_dict(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *cur)
 		return r;
 	if (holds_words(c))
 		return paimon_packed_read(cur, c->ndict, &c->dict_packed);
-	return paimon_seq_read(g, cur, c->number, c->ndict, c->entry.off, c->entry.units_len, &c->seq);
+	return paimon_seq_read(cur, c->ndict, &c->seq);
 }
 
 /* Parses the head when the column is first touched. */
@@ -134,7 +139,6 @@ load(PaimonGroupContext *g, PaimonColumn *c)
 {
 	PaimonCursor cur;
 	PaimonResult r;
-	bool		units = false;
 
 	if (c->loaded)
 		return PAIMON_OK;
@@ -156,19 +160,17 @@ load(PaimonGroupContext *g, PaimonColumn *c)
 			r = load_from_key(g, c, &cur);
 			break;
 		case PAIMON_ENC_DICT:
-			r = load_dict(g, c, &cur);
-			units = !holds_words(c);
+			r = load_dict(c, &cur);
 			break;
 		case PAIMON_ENC_UNITS:
-			r = paimon_seq_read(g, &cur, c->number, c->nitems, c->entry.off, c->entry.units_len, &c->seq);
-			units = true;
+			r = paimon_seq_read(&cur, c->nitems, &c->seq);
 			break;
 		default:
 			return PAIMON_CORRUPT;
 	}
 	if (r != PAIMON_OK)
 		return r;
-	if (cur.p != cur.end || (!units && c->entry.units_len != 0))
+	if (!paimon_cursor_done(&cur))
 		return PAIMON_CORRUPT;
 	c->loaded = true;
 	return PAIMON_OK;
@@ -187,7 +189,11 @@ decode_dict(PaimonGroupContext *g, PaimonColumn *c)
 	if (dict == NULL)
 		return PAIMON_NO_MEMORY;
 	if (holds_words(c))
-		paimon_packed_unpack(&c->dict_packed, 0, c->ndict, dict);
+	{
+		r = paimon_packed_need_all(g, &c->dict_packed);
+		if (r == PAIMON_OK)
+			paimon_packed_unpack(&c->dict_packed, 0, c->ndict, dict);
+	}
 	else
 		r = paimon_seq_words(g, &c->seq, item_form(c), item_width(c), dict);
 	if (r == PAIMON_OK)
@@ -203,7 +209,7 @@ decode_by_dict(PaimonGroupContext *g, PaimonColumn *c, uint64_t *out)
 	uint64_t	all = 0;
 	uint64_t	limit = c->ndict;
 
-	if (r != PAIMON_OK)
+	if (r != PAIMON_OK || (r = paimon_packed_need_all(g, &c->packed)) != PAIMON_OK)
 		return r;
 	paimon_packed_unpack(&c->packed, 0, c->nitems, out);
 	for (uint32_t i = 0; i < c->nitems; i++)
@@ -254,7 +260,7 @@ paimon_column_values(PaimonGroupContext *g, PaimonColumn *c)
 		r = decode_by_dict(g, c, items);
 	else if (c->entry.encoding == PAIMON_ENC_UNITS)
 		r = paimon_seq_words(g, &c->seq, item_form(c), item_width(c), items);
-	else if (c->entry.encoding != PAIMON_ENC_EMPTY)
+	else if (c->entry.encoding != PAIMON_ENC_EMPTY && (r = paimon_packed_need_all(g, &c->packed)) == PAIMON_OK)
 		paimon_packed_unpack(&c->packed, 0, c->nitems, items);
 	if (r == PAIMON_OK && c->entry.null_count > 0)
 		r = spread(g, c, values);
@@ -293,6 +299,8 @@ paimon_column_value(PaimonGroupContext *g, PaimonColumn *c, uint32_t row, uint64
 	}
 	if (c->entry.encoding == PAIMON_ENC_UNITS)
 		return paimon_seq_word(g, &c->seq, item_form(c), item_width(c), item, value);
+	if ((r = paimon_packed_need(g, &c->packed, item, 1)) != PAIMON_OK)
+		return r;
 	*value = paimon_packed_get(&c->packed, item);
 	if (c->entry.encoding != PAIMON_ENC_DICT)
 		return PAIMON_OK;
@@ -301,9 +309,9 @@ paimon_column_value(PaimonGroupContext *g, PaimonColumn *c, uint32_t row, uint64
 	item = (uint32_t) *value;
 	if (c->dict != NULL)
 		*value = c->dict[item];
-	else if (holds_words(c))
-		*value = paimon_packed_get(&c->dict_packed, item);
-	else
+	else if (!holds_words(c))
 		return paimon_seq_word(g, &c->seq, item_form(c), item_width(c), item, value);
-	return PAIMON_OK;
+	else if ((r = paimon_packed_need(g, &c->dict_packed, item, 1)) == PAIMON_OK)
+		*value = paimon_packed_get(&c->dict_packed, item);
+	return r;
 }

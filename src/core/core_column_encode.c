@@ -18,31 +18,34 @@
 /* Wider than this, zstd may find more than packing did (floats, hashes that repeat). */
 #define LOOSE_WIDTH		40
 
-/* Starts a column: what follows goes to e->head and (units) to the end of e->out. */
+/* Starts a column: what follows goes to e->head and (slices and units: the body) to the end of e->out. */
 void
-paimon_column_begin(PaimonEncoder *e, PaimonColumnEntry *entry)
+paimon_column_begin(PaimonEncoder *e, uint32_t column, PaimonColumnEntry *entry)
 {
 	memset(entry, 0, sizeof(*entry));
 	e->head.len = 0;
-	entry->off = (uint32_t) e->out.len;
+	e->column = column;
+	e->body_start = e->out.len;
 }
 
-/* Ends a column: moves its head behind its units and completes the entry. */
+/* Ends a column: its head joins the others.  Offsets in the entry are relative to the first head and the first body. */
 PaimonResult
-paimon_column_end(PaimonEncoder *e, uint32_t column, PaimonColumnEntry *entry)
+paimon_column_end(PaimonEncoder *e, PaimonColumnEntry *entry)
 {
-	if (e->head.err != PAIMON_OK)
-		return e->head.err;
-	entry->units_len = (uint32_t) (e->out.len - entry->off);
+	if (e->head.err != PAIMON_OK || e->out.err != PAIMON_OK)
+		return e->head.err != PAIMON_OK ? e->head.err : e->out.err;
+	entry->head_off = (uint32_t) e->heads.len;
 	entry->head_len = (uint32_t) e->head.len;
-	entry->head_crc = paimon_part_crc(e->id_crc, column, PAIMON_PART_HEAD, e->head.data, e->head.len);
-	paimon_buf_put(&e->out, e->head.data, e->head.len);
-	return e->out.err;
+	entry->head_crc = paimon_part_crc(e->id_crc, e->column, PAIMON_PART_HEAD, e->head.data, e->head.len);
+	entry->body_off = (uint32_t) e->body_start;
+	entry->body_len = (uint32_t) (e->out.len - e->body_start);
+	paimon_buf_put(&e->heads, e->head.data, e->head.len);
+	return e->heads.err;
 }
 
 /* Writes words as a sequence of 8-byte items if zstd makes that smaller than `size`; *done says so. */
 static PaimonResult
-try_word_units(PaimonEncoder *e, uint32_t column, const uint64_t *v, uint32_t n, uint64_t size, bool *done)
+try_word_units(PaimonEncoder *e, const uint64_t *v, uint32_t n, uint64_t size, bool *done)
 {
 	uint32_t	sample = n < 1024 ? n : 1024;
 	uint32_t	first = (n - sample) / 2;
@@ -68,7 +71,7 @@ try_word_units(PaimonEncoder *e, uint32_t column, const uint64_t *v, uint32_t n,
 		e->items[i].len = 8;
 	}
 	*done = true;
-	return paimon_seq_write(e, column, e->items, n, PAIMON_UNIT_RAW, false, NULL, NULL);
+	return paimon_seq_write(e, e->items, n, PAIMON_UNIT_RAW, false, NULL, NULL);
 }
 
 /* Writes codes and a dictionary of words if that is clearly smaller than `size`. */
@@ -96,8 +99,8 @@ try_word_dict(PaimonEncoder *e, const uint64_t *v, uint32_t n, uint64_t size)
 	if (4 + paimon_pack_size(&codes) + paimon_pack_size(&dict) >= size - size / 8)
 		return false;
 	paimon_buf_put_u32(&e->head, ndict);
-	paimon_pack_write(&codes, e->words2, &e->head);
-	paimon_pack_write(&dict, e->dict_words, &e->head);
+	paimon_pack_write(e, &codes, e->words2);
+	paimon_pack_write(e, &dict, e->dict_words);
 	return true;
 }
 
@@ -116,7 +119,7 @@ follows_key(const PaimonEncoder *e, const uint64_t *v, uint32_t n, uint64_t *del
 
 /* Encodes n >= 1 words. */
 static PaimonResult
-encode_words(PaimonEncoder *e, uint32_t column, const uint64_t *v, uint32_t n, PaimonColumnEntry *entry)
+encode_words(PaimonEncoder *e, const uint64_t *v, uint32_t n, PaimonColumnEntry *entry)
 {
 	PaimonPackPlan plan;
 	int64_t		min = (int64_t) v[0];
@@ -149,7 +152,7 @@ encode_words(PaimonEncoder *e, uint32_t column, const uint64_t *v, uint32_t n, P
 	}
 	if (plan.p.width > LOOSE_WIDTH)
 	{
-		PaimonResult r = try_word_units(e, column, v, n, size, &done);
+		PaimonResult r = try_word_units(e, v, n, size, &done);
 
 		if (r != PAIMON_OK || done)
 		{
@@ -158,13 +161,13 @@ encode_words(PaimonEncoder *e, uint32_t column, const uint64_t *v, uint32_t n, P
 		}
 	}
 	entry->encoding = PAIMON_ENC_PACKED;
-	paimon_pack_write(&plan, v, &e->head);
+	paimon_pack_write(e, &plan, v);
 	return e->head.err;
 }
 
 /* Encodes n >= 1 byte strings in e->items. */
 static PaimonResult
-encode_bytes(PaimonEncoder *e, uint32_t column, uint32_t n, PaimonColumnEntry *entry)
+encode_bytes(PaimonEncoder *e, uint32_t n, PaimonColumnEntry *entry)
 {
 	uint64_t	total = 0;
 	uint64_t	dict_total = 0;
@@ -185,12 +188,12 @@ encode_bytes(PaimonEncoder *e, uint32_t column, uint32_t n, PaimonColumnEntry *e
 		{
 			entry->encoding = PAIMON_ENC_DICT;
 			paimon_buf_put_u32(&e->head, ndict);
-			paimon_pack_write(&codes, e->words, &e->head);
-			return paimon_seq_write(e, column, e->dict, ndict, PAIMON_UNIT_RAW, false, NULL, NULL);
+			paimon_pack_write(e, &codes, e->words);
+			return paimon_seq_write(e, e->dict, ndict, PAIMON_UNIT_RAW, false, NULL, NULL);
 		}
 	}
 	entry->encoding = PAIMON_ENC_UNITS;
-	return paimon_seq_write(e, column, e->items, n, PAIMON_UNIT_RAW, false, NULL, NULL);
+	return paimon_seq_write(e, e->items, n, PAIMON_UNIT_RAW, false, NULL, NULL);
 }
 
 /* Writes the null bitmap (if there are both nulls and values); returns the number of nulls. */
@@ -250,13 +253,13 @@ paimon_column_encode(PaimonEncoder *e, uint32_t column, const PaimonColumnDesc *
 	PaimonResult r = PAIMON_OK;
 	uint32_t	n;
 
-	paimon_column_begin(e, entry);
+	paimon_column_begin(e, column, entry);
 	entry->phys = desc->phys;
 	entry->width = desc->width;
 	entry->null_count = encode_nulls(e, nulls);
 	n = e->nrows - entry->null_count;
 	if (n == 0)
-		return paimon_column_end(e, column, entry);
+		return paimon_column_end(e, entry);
 	if (entry->null_count == 0)
 		nulls = NULL;
 	if (desc->phys == PAIMON_PHYS_INT || desc->phys == PAIMON_PHYS_SCALED)
@@ -272,11 +275,11 @@ paimon_column_encode(PaimonEncoder *e, uint32_t column, const PaimonColumnDesc *
 					e->words[k++] = values[i];
 			v = e->words;
 		}
-		r = encode_words(e, column, v, n, entry);
+		r = encode_words(e, v, n, entry);
 	}
 	else if ((r = gather_bytes(e, desc, values, nulls)) == PAIMON_OK)
-		r = encode_bytes(e, column, n, entry);
-	return r == PAIMON_OK ? paimon_column_end(e, column, entry) : r;
+		r = encode_bytes(e, n, entry);
+	return r == PAIMON_OK ? paimon_column_end(e, entry) : r;
 }
 
 /* Encodes the row kinds. */
@@ -287,7 +290,7 @@ paimon_column_encode_kinds(PaimonEncoder *e, const uint8_t *kinds, PaimonColumnE
 	uint64_t	min = kinds[0];
 	uint64_t	max = kinds[0];
 
-	paimon_column_begin(e, entry);
+	paimon_column_begin(e, PAIMON_COLUMN_KIND, entry);
 	entry->encoding = PAIMON_ENC_PACKED;
 	for (uint32_t i = 0; i < e->nrows; i++)
 	{
@@ -298,6 +301,6 @@ paimon_column_encode_kinds(PaimonEncoder *e, const uint8_t *kinds, PaimonColumnE
 		max = kinds[i] > max ? kinds[i] : max;
 	}
 	paimon_pack_plan(&plan, e->words, e->nrows, min, max - min);
-	paimon_pack_write(&plan, e->words, &e->head);
-	return paimon_column_end(e, PAIMON_COLUMN_KIND, entry);
+	paimon_pack_write(e, &plan, e->words);
+	return paimon_column_end(e, entry);
 }

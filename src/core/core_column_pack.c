@@ -13,6 +13,7 @@
 #define PACK_FLAG_BASE	1
 #define PACK_FLAG_MUL	2
 #define PACK_FLAG_SLOPE 4
+#define PACK_FLAG_SLICED 8		/* the bits are in the body; the head has their checksums */
 
 /* A slope is only tried for quotients below this: i * slope then stays below 2^63. */
 #define SLOPE_RANGE_MAX (UINT64_C(1) << 47)
@@ -197,35 +198,39 @@ paimon_pack_plan_codes(PaimonPackPlan *plan, uint32_t n, uint64_t max)
 	plan->p.width = bits_for(max);
 }
 
-/* Bytes that paimon_pack_write will write. */
+static inline uint32_t
+nslices(uint32_t n)
+{
+	return (n + PAIMON_SLICE_ITEMS - 1) / PAIMON_SLICE_ITEMS;
+}
+
+static inline uint32_t
+packed_bytes(const PaimonPacked *p)
+{
+	return (uint32_t) (((uint64_t) p->n * p->width + 7) / 8);
+}
+
+/* Bytes that paimon_pack_write will write, in head and body. */
 uint64_t
 paimon_pack_size(const PaimonPackPlan *plan)
 {
 	const PaimonPacked *p = &plan->p;
+	uint32_t	nbytes = packed_bytes(p);
 
-	return 2 + (p->base != 0 ? 8 : 0) + (p->mul != 1 ? 8 : 0) + (p->slope != 0 ? 8 : 0) +
-		((uint64_t) p->n * p->width + 7) / 8;
+	return 2 + (p->base != 0 ? 8 : 0) + (p->mul != 1 ? 8 : 0) + (p->slope != 0 ? 8 : 0) + (uint64_t) nbytes +
+		(nbytes >= PAIMON_SLICE_MIN ? 4 * nslices(p->n) : 0);
 }
 
-/* Packs; errors show in out->err. */
-void
-paimon_pack_write(const PaimonPackPlan *plan, const uint64_t *v, PaimonBuf *out)
+/* The residuals' bits, to the end of a buffer. */
+static void
+write_bits(const PaimonPackPlan *plan, const uint64_t *v, PaimonBuf *out)
 {
 	const PaimonPacked *p = &plan->p;
-	size_t		nbytes = ((size_t) p->n * p->width + 7) / 8;
+	size_t		nbytes = packed_bytes(p);
 	uint64_t	acc = 0;
 	uint32_t	used = 0;
 	uint8_t    *dst;
 
-	paimon_buf_put_u8(out, (uint8_t) p->width);
-	paimon_buf_put_u8(out, (uint8_t) ((p->base != 0 ? PACK_FLAG_BASE : 0) | (p->mul != 1 ? PACK_FLAG_MUL : 0) |
-									  (p->slope != 0 ? PACK_FLAG_SLOPE : 0)));
-	if (p->base != 0)
-		paimon_buf_put_u64(out, p->base);
-	if (p->mul != 1)
-		paimon_buf_put_u64(out, p->mul);
-	if (p->slope != 0)
-		paimon_buf_put_u64(out, p->slope);
 	if (p->width == 0 || !paimon_buf_reserve(out, nbytes + 8))
 		return;
 	dst = out->data + out->len;
@@ -248,6 +253,61 @@ paimon_pack_write(const PaimonPackPlan *plan, const uint64_t *v, PaimonBuf *out)
 		paimon_put_u64(dst, acc);	/* the 8 bytes reserved beyond the end take the rest */
 }
 
+/* Packs to the column at hand: to its head, long bits to its body.  Errors show in the buffers. */
+void
+paimon_pack_write(PaimonEncoder *e, const PaimonPackPlan *plan, const uint64_t *v)
+{
+	const PaimonPacked *p = &plan->p;
+	uint32_t	nbytes = packed_bytes(p);
+	uint32_t	size = PAIMON_SLICE_ITEMS / 8 * p->width;
+	bool		sliced = nbytes >= PAIMON_SLICE_MIN;
+	PaimonBuf  *head = &e->head;
+	size_t		start = e->out.len;
+
+	paimon_buf_put_u8(head, (uint8_t) p->width);
+	paimon_buf_put_u8(head, (uint8_t) ((p->base != 0 ? PACK_FLAG_BASE : 0) | (p->mul != 1 ? PACK_FLAG_MUL : 0) |
+									   (p->slope != 0 ? PACK_FLAG_SLOPE : 0) | (sliced ? PACK_FLAG_SLICED : 0)));
+	if (p->base != 0)
+		paimon_buf_put_u64(head, p->base);
+	if (p->mul != 1)
+		paimon_buf_put_u64(head, p->mul);
+	if (p->slope != 0)
+		paimon_buf_put_u64(head, p->slope);
+	if (!sliced)
+	{
+		write_bits(plan, v, head);
+		return;
+	}
+	write_bits(plan, v, &e->out);
+	if (e->out.err != PAIMON_OK)
+		return;
+	for (uint32_t at = 0; at < nbytes; at += size)
+		paimon_buf_put_u32(head, paimon_part_crc(e->id_crc, e->column,
+												 PAIMON_PART_SLICE | (uint32_t) (start - e->body_start + at),
+												 e->out.data + start + at, nbytes - at < size ? nbytes - at : size));
+}
+
+/* The part of packed numbers that says where their slices are. */
+static PaimonResult
+read_slices(PaimonCursor *c, PaimonPacked *out)
+{
+	PaimonSlices *s;
+
+	if (out->n > PAIMON_GROUP_MAX_ROWS || out->nbytes == 0 || out->nbytes > c->body_len - c->body_pos)
+		return PAIMON_CORRUPT;
+	s = paimon_core_alloc(&c->g->a, sizeof(PaimonSlices));
+	if (s == NULL)
+		return PAIMON_NO_MEMORY;
+	memset(s, 0, sizeof(*s));
+	s->crcs = paimon_cursor_take(c, (uint64_t) nslices(out->n) * 4);
+	s->column = c->column;
+	s->off = c->body_off + c->body_pos;
+	s->body_off = c->body_pos;
+	c->body_pos += out->nbytes;
+	out->slices = s;
+	return s->crcs == NULL ? PAIMON_CORRUPT : PAIMON_OK;
+}
+
 /* Parses packed numbers; PAIMON_CORRUPT if they are not well-formed. */
 PaimonResult
 paimon_packed_read(PaimonCursor *c, uint32_t n, PaimonPacked *out)
@@ -262,7 +322,7 @@ paimon_packed_read(PaimonCursor *c, uint32_t n, PaimonPacked *out)
 	out->width = p[0];
 	flags = p[1];
 	out->mul = 1;
-	if ((out->width > 57 && out->width != 64) || flags > (PACK_FLAG_BASE | PACK_FLAG_MUL | PACK_FLAG_SLOPE))
+	if ((out->width > 57 && out->width != 64) || flags > (PACK_FLAG_BASE | PACK_FLAG_MUL | PACK_FLAG_SLOPE | PACK_FLAG_SLICED))
 		return PAIMON_CORRUPT;
 	if (flags & PACK_FLAG_BASE)
 	{
@@ -282,9 +342,70 @@ paimon_packed_read(PaimonCursor *c, uint32_t n, PaimonPacked *out)
 			return PAIMON_CORRUPT;
 		out->slope = paimon_get_u64(p);
 	}
-	out->nbytes = (uint32_t) (((uint64_t) n * out->width + 7) / 8);
+	out->nbytes = packed_bytes(out);
+	if (flags & PACK_FLAG_SLICED)
+		return read_slices(c, out);
 	out->bits = paimon_cursor_take(c, out->nbytes);
 	return out->bits == NULL ? PAIMON_CORRUPT : PAIMON_OK;
+}
+
+static PaimonResult
+check_slice(PaimonGroupContext *g, const PaimonPacked *p, uint32_t s, const uint8_t *bytes)
+{
+	const PaimonSlices *slices = p->slices;
+	uint32_t	size = PAIMON_SLICE_ITEMS / 8 * p->width;
+	uint32_t	at = s * size;
+	uint32_t	len = p->nbytes - at < size ? p->nbytes - at : size;
+
+	return paimon_crc_matches(paimon_part_crc(g->id_crc, slices->column, PAIMON_PART_SLICE | (slices->body_off + at),
+											  bytes, len), paimon_get_u32(slices->crcs + 4 * s)) ? PAIMON_OK : PAIMON_CORRUPT;
+}
+
+/* Fetches and checks the slices that hold numbers first .. first + count - 1; p->slices must not be NULL. */
+PaimonResult
+paimon_packed_fetch(PaimonGroupContext *g, const PaimonPacked *p, uint32_t first, uint32_t count)
+{
+	PaimonSlices *slices = p->slices;
+	uint32_t	size = PAIMON_SLICE_ITEMS / 8 * p->width;
+
+	for (uint32_t s = first / PAIMON_SLICE_ITEMS; s * PAIMON_SLICE_ITEMS < first + count; s++)
+	{
+		uint32_t	at = s * size;
+		uint32_t	len = p->nbytes - at < size ? p->nbytes - at : size;
+		const uint8_t *bytes;
+
+		if (slices->slice[s] != NULL)
+			continue;
+		bytes = g->src.fetch(g->src.arg, slices->off + at, len);
+		if (bytes == NULL)
+			return PAIMON_NO_MEMORY;
+		if (check_slice(g, p, s, bytes) != PAIMON_OK)
+			return PAIMON_CORRUPT;
+		slices->slice[s] = bytes;
+	}
+	return PAIMON_OK;
+}
+
+/* The same for all numbers, in one piece. */
+PaimonResult
+paimon_packed_fetch_all(PaimonGroupContext *g, const PaimonPacked *p)
+{
+	PaimonSlices *slices = p->slices;
+	uint32_t	size = PAIMON_SLICE_ITEMS / 8 * p->width;
+	const uint8_t *bytes;
+
+	if (slices->whole)
+		return PAIMON_OK;
+	bytes = g->src.fetch(g->src.arg, slices->off, p->nbytes);
+	if (bytes == NULL)
+		return PAIMON_NO_MEMORY;
+	for (uint32_t s = 0; s < nslices(p->n); s++)
+		if (check_slice(g, p, s, bytes + s * size) != PAIMON_OK)
+			return PAIMON_CORRUPT;
+	for (uint32_t s = 0; s < nslices(p->n); s++)
+		slices->slice[s] = bytes + s * size;
+	slices->whole = true;
+	return PAIMON_OK;
 }
 
 /*
@@ -301,30 +422,54 @@ unpack_run(const uint8_t *bits, uint64_t bit, uint32_t count, uint32_t width, ui
 		out[i] = base + mul * ((paimon_load_le64(bits + (bit >> 3)) >> (bit & 7)) & mask);
 }
 
-/* Unpacks numbers first .. first + count - 1 (all < p->n) into out. */
+/* Unpacks numbers first .. first + count - 1 of the slice whose bits these are, as frame of reference. */
+static uint32_t
+unpack_slice(const PaimonPacked *p, const uint8_t *bits, uint32_t nbytes, uint32_t first, uint32_t count, uint64_t *out)
+{
+	/* numbers whose 8-byte load ends inside: (first + i) * width / 8 + 8 <= nbytes */
+	uint64_t	last = nbytes < 8 ? 0 : (((uint64_t) nbytes - 8) * 8 + 7) / p->width;
+	uint64_t	fast = nbytes < 8 || last < first ? 0 : last - first + 1;
+	uint64_t	bit = (uint64_t) first * p->width;
+	uint32_t	n = fast < count ? (uint32_t) fast : count;
+
+	if (p->mul == 1)
+		unpack_run(bits, bit, n, p->width, p->base, 1, out);
+	else
+		unpack_run(bits, bit, n, p->width, p->base, p->mul, out);
+	return n;
+}
+
+/* Unpacks numbers first .. first + count - 1 (all < p->n, and fetched) into out. */
 void
 paimon_packed_unpack(const PaimonPacked *p, uint32_t first, uint32_t count, uint64_t *out)
 {
-	uint32_t	i = 0;
+	uint32_t	end = first + count;
+	bool		plain = p->width > 0 && p->width < 64 && p->slope == 0;
 
-	if (p->width > 0 && p->width < 64 && p->slope == 0 && p->nbytes >= 8)
+	if (p->width == 0 && p->slope == 0)
 	{
-		/* numbers whose 8-byte load ends inside: (first + i) * width / 8 + 8 <= nbytes */
-		uint64_t	last = (((uint64_t) p->nbytes - 8) * 8 + 7) / p->width;
-		uint64_t	fast = last < first ? 0 : last - first + 1;
-		uint64_t	bit = (uint64_t) first * p->width;
-
-		i = fast < count ? (uint32_t) fast : count;
-		if (p->mul == 1)
-			unpack_run(p->bits, bit, i, p->width, p->base, 1, out);
-		else
-			unpack_run(p->bits, bit, i, p->width, p->base, p->mul, out);
-	}
-	else if (p->width == 0 && p->slope == 0)
-	{
-		for (; i < count; i++)
+		for (uint32_t i = 0; i < count; i++)
 			out[i] = p->base;
+		return;
 	}
-	for (; i < count; i++)
-		out[i] = paimon_packed_get(p, first + i);
+	while (first < end)
+	{
+		uint32_t	s = first / PAIMON_SLICE_ITEMS;
+		uint32_t	stop = (s + 1) * PAIMON_SLICE_ITEMS;
+		uint32_t	nbytes;
+		const uint8_t *bits;
+
+		/* bits in one piece need no cuts */
+		if (stop > end || p->slices == NULL || p->slices->whole)
+			stop = end;
+		if (plain)
+		{
+			bits = paimon_packed_slice(p, s, &nbytes);
+			count = unpack_slice(p, bits, nbytes, first % PAIMON_SLICE_ITEMS, stop - first, out);
+			first += count;
+			out += count;
+		}
+		for (; first < stop; first++)
+			*out++ = paimon_packed_get(p, first);
+	}
 }

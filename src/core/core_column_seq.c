@@ -33,24 +33,26 @@ decompressor(void)
 }
 
 /*
- * Parses a sequence's part of a head.  Its units must fill [off, off + len) of
- * the group exactly.
+ * Parses a sequence's part of a head.  Its units must fill the rest of the
+ * column's body exactly.
  */
 PaimonResult
-paimon_seq_read(PaimonGroupContext *g, PaimonCursor *c, uint32_t column, uint32_t nitems, uint32_t off, uint32_t len,
-				PaimonSeq *out)
+paimon_seq_read(PaimonCursor *c, uint32_t nitems, PaimonSeq *out)
 {
 	const uint8_t *p;
 	uint64_t	sum = 0;
+	uint32_t	off;
+	uint32_t	len;
 	PaimonResult r;
 
 	memset(out, 0, sizeof(*out));
-	out->column = column;
+	out->column = c->column;
 	out->nitems = nitems;
-	out->off = off;
-	out->len = len;
 	if ((r = paimon_packed_read(c, nitems, &out->lens)) != PAIMON_OK)
 		return r;
+	out->off = off = c->body_off + c->body_pos;
+	out->len = len = c->body_len - c->body_pos;
+	c->body_pos = c->body_len;
 	if ((p = paimon_cursor_take(c, 4)) == NULL)
 		return PAIMON_CORRUPT;
 	out->nunits = paimon_get_u32(p);
@@ -58,7 +60,7 @@ paimon_seq_read(PaimonGroupContext *g, PaimonCursor *c, uint32_t column, uint32_
 		return PAIMON_CORRUPT;
 	if ((p = paimon_cursor_take(c, (uint64_t) out->nunits * 16)) == NULL)
 		return PAIMON_CORRUPT;
-	out->units = paimon_core_alloc(&g->a, out->nunits * sizeof(PaimonUnit));
+	out->units = paimon_core_alloc(&c->g->a, out->nunits * sizeof(PaimonUnit));
 	if (out->units == NULL)
 		return PAIMON_NO_MEMORY;
 	memset(out->units, 0, out->nunits * sizeof(PaimonUnit));
@@ -84,10 +86,14 @@ paimon_seq_read(PaimonGroupContext *g, PaimonCursor *c, uint32_t column, uint32_
 	return sum == len ? PAIMON_OK : PAIMON_CORRUPT;
 }
 
-/* Fetches the bytes of all units in one piece, unless some have been opened already. */
+/* Fetches all lengths, and the bytes of all units in one piece, unless some have been opened already. */
 PaimonResult
 paimon_seq_prefetch(PaimonGroupContext *g, PaimonSeq *s)
 {
+	PaimonResult r = paimon_packed_need_all(g, &s->lens);
+
+	if (r != PAIMON_OK)
+		return r;
 	for (uint32_t i = 0; i < s->nunits; i++)
 		if (s->units[i].raw != NULL)
 			return PAIMON_OK;
@@ -145,9 +151,12 @@ paimon_seq_open_unit(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit)
 	const uint8_t *stored = nothing;
 	ZSTD_DCtx  *ctx;
 	uint8_t    *raw;
+	PaimonResult r;
 
 	if (u->raw != NULL)
 		return PAIMON_OK;
+	if ((r = paimon_packed_need(g, &s->lens, u->first, u->count)) != PAIMON_OK)
+		return r;
 	if (sum_lengths(s, u->first, u->count) != u->raw_len)
 		return PAIMON_CORRUPT;
 	if (u->stored_len > 0)

@@ -94,7 +94,6 @@ paimon_zstd_estimate(PaimonEncoder *e, const uint8_t *raw, uint32_t len, uint32_
 typedef struct SeqWriter
 {
 	PaimonEncoder *e;
-	uint32_t	column;
 	const PaimonBytes *items;
 	uint32_t	nunits;
 	uint32_t	failures;		/* units in a row that zstd did not shorten */
@@ -145,7 +144,7 @@ write_unit(SeqWriter *w, uint32_t first, uint32_t end, uint32_t len)
 	paimon_buf_put_u32(&e->head, first);
 	paimon_buf_put_u32(&e->head, len);
 	paimon_buf_put_u32(&e->head, (uint32_t) (e->out.len - start));
-	paimon_buf_put_u32(&e->head, paimon_part_crc(e->id_crc, w->column, w->nunits, e->out.data + start,
+	paimon_buf_put_u32(&e->head, paimon_part_crc(e->id_crc, e->column, w->nunits, e->out.data + start,
 												 e->out.len - start));
 	w->nunits++;
 	return e->head.err;
@@ -165,10 +164,10 @@ same_item(const PaimonBytes *a, const PaimonBytes *b)
  * is not NULL it gets the first item of each unit (room for n).
  */
 PaimonResult
-paimon_seq_write(PaimonEncoder *e, uint32_t column, const PaimonBytes *items, uint32_t n, uint32_t unit_raw,
-				 bool keep_equal_together, uint32_t *starts, uint32_t *nstarts)
+paimon_seq_write(PaimonEncoder *e, const PaimonBytes *items, uint32_t n, uint32_t unit_raw, bool keep_equal_together,
+				 uint32_t *starts, uint32_t *nstarts)
 {
-	SeqWriter	w = {.e = e, .column = column, .items = items};
+	SeqWriter	w = {.e = e, .items = items};
 	PaimonPackPlan plan;
 	uint64_t   *lens = e->words2;
 	uint64_t	total = 0;
@@ -189,7 +188,7 @@ paimon_seq_write(PaimonEncoder *e, uint32_t column, const PaimonBytes *items, ui
 	if (max > PAIMON_UNIT_RAW_MAX)
 		return PAIMON_NO_SPACE;
 	paimon_pack_plan(&plan, lens, n, min, max - min);
-	paimon_pack_write(&plan, lens, &e->head);
+	paimon_pack_write(e, &plan, lens);
 	count_at = e->head.len;
 	paimon_buf_put_u32(&e->head, 0);
 

@@ -19,11 +19,13 @@ desc_compatible(const PaimonColumnDesc *want, uint8_t phys, uint16_t width)
 	return want->phys == phys && (phys != PAIMON_PHYS_FIXED || want->width == width);
 }
 
-/* Checks the directory: columns follow one another without gaps and fill the group. */
+/* Checks the directory: heads follow one another without gaps behind it, then bodies, which fill the group. */
 static PaimonResult
 check_directory(const PaimonGroup *g, const PaimonColumnDesc *columns)
 {
-	uint64_t	off = header_size(g->ncolumns);
+	uint64_t	head = header_size(g->ncolumns);
+	uint64_t	body = 0;
+	PaimonColumnEntry first;
 
 	for (uint32_t i = 0; i < g->ncolumns + PAIMON_COLUMN_FIRST; i++)
 	{
@@ -31,10 +33,13 @@ check_directory(const PaimonGroup *g, const PaimonColumnDesc *columns)
 		PaimonColumnDesc d;
 
 		get_entry(g->directory + i * sizeof(GroupEntry), &e);
-		if (e.off != off)
+		if (i == 0)
+			body = e.body_off;
+		if (e.head_off != head || e.body_off != body)
 			return PAIMON_CORRUPT;
-		off += (uint64_t) e.units_len + e.head_len;
-		if (off > g->ctx.src.len || e.null_count > g->ctx.nrows)
+		head += e.head_len;
+		body += e.body_len;
+		if (head > g->ctx.src.len || body > g->ctx.src.len || e.null_count > g->ctx.nrows)
 			return PAIMON_CORRUPT;
 		d.phys = e.phys;
 		d.width = e.width;
@@ -52,7 +57,8 @@ check_directory(const PaimonGroup *g, const PaimonColumnDesc *columns)
 				 (columns != NULL && !desc_compatible(&columns[i - PAIMON_COLUMN_FIRST], d.phys, d.width)))
 			return PAIMON_CORRUPT;
 	}
-	return off == g->ctx.src.len ? PAIMON_OK : PAIMON_CORRUPT;
+	get_entry(g->directory, &first);
+	return first.body_off == head && body == g->ctx.src.len ? PAIMON_OK : PAIMON_CORRUPT;
 }
 
 PaimonResult
@@ -209,7 +215,7 @@ load_kinds(PaimonGroup *g, PaimonColumn **out)
 	if ((r = paimon_column_load_head(&g->ctx, c, &cur)) != PAIMON_OK ||
 		(r = paimon_packed_read(&cur, g->ctx.nrows, &c->packed)) != PAIMON_OK)
 		return r;
-	if (cur.p != cur.end || c->entry.units_len != 0)
+	if (!paimon_cursor_done(&cur))
 		return PAIMON_CORRUPT;
 	c->loaded = true;
 	return PAIMON_OK;
@@ -224,7 +230,11 @@ paimon_group_kind(PaimonGroup *g, uint32_t row, uint8_t *kind)
 
 	if (r != PAIMON_OK)
 		return r;
-	if (row >= g->ctx.nrows || (k = paimon_packed_get(&c->packed, row)) > PAIMON_KIND_REMOVE)
+	if (row >= g->ctx.nrows)
+		return PAIMON_CORRUPT;
+	if ((r = paimon_packed_need(&g->ctx, &c->packed, row, 1)) != PAIMON_OK)
+		return r;
+	if ((k = paimon_packed_get(&c->packed, row)) > PAIMON_KIND_REMOVE)
 		return PAIMON_CORRUPT;
 	*kind = (uint8_t) k;
 	return PAIMON_OK;
@@ -245,6 +255,8 @@ paimon_group_kinds(PaimonGroup *g, const uint8_t **kinds, uint8_t *constant)
 	*kinds = g->kinds;
 	if (g->kinds != NULL || (c->packed.width == 0 && c->packed.slope == 0))
 		return PAIMON_OK;
+	if ((r = paimon_packed_need_all(&g->ctx, &c->packed)) != PAIMON_OK)
+		return r;
 	words = paimon_core_alloc(&g->ctx.a, g->ctx.nrows * (sizeof(uint64_t) + 1));
 	if (words == NULL)
 		return PAIMON_NO_MEMORY;

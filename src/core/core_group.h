@@ -7,7 +7,7 @@
  * column (encoded keys, see core_key.h), the kind column (one byte a row: see
  * PaimonRowKind) and the value columns.  Each column is encoded by itself
  * (constant, dictionary, frame of reference with common divisor and bit packing,
- * plain; nulls as a bitmap; zstd in units of about 16 kB raw where it pays), so
+ * plain; nulls as a bitmap; zstd in units of about 8 kB raw where it pays), so
  * that one row of one column can be read without decoding the others, and
  * a single text value by opening one small unit.
  *

@@ -3,9 +3,9 @@
  * core_group_keys.c
  *	  Reading the key column of a row group: whole decoding, binary search.
  *
- * Keys that are packed numbers are searched where they lie.  Among keys that
- * are a byte sequence, separators in the head tell the unit, so that a search
- * opens one unit.  See core_group_keys_encode.c for what a separator is.
+ * Keys that are packed numbers are searched where they lie, in one slice.  Among
+ * keys that are a byte sequence, separators in the head tell the unit, so that a
+ * search opens one unit.  See core_group_keys_encode.c for what a separator is.
  *
  *-------------------------------------------------------------------------
  */
@@ -73,20 +73,26 @@ load_keys(PaimonGroup *g)
 	k->suffix_len = len - k->prefix.len;
 	if (c->entry.encoding == PAIMON_ENC_KEY_WORDS)
 	{
-		if (len == PAIMON_KEY_LENGTHS_DIFFER || k->suffix_len > 8 || c->entry.units_len != 0)
+		if (len == PAIMON_KEY_LENGTHS_DIFFER || k->suffix_len > 8)
 			return PAIMON_CORRUPT;
 		r = paimon_packed_read(&cur, g->ctx.nrows, &k->packed);
+		if (r == PAIMON_OK && k->packed.slices != NULL)
+		{
+			k->nfirsts = (g->ctx.nrows - 1) / PAIMON_SLICE_ITEMS;
+			if ((k->firsts = paimon_cursor_take(&cur, 8 * k->nfirsts)) == NULL)
+				r = PAIMON_CORRUPT;
+		}
 	}
 	else
 	{
-		r = paimon_seq_read(&g->ctx, &cur, PAIMON_COLUMN_KEY, g->ctx.nrows, c->entry.off, c->entry.units_len, &k->seq);
+		r = paimon_seq_read(&cur, g->ctx.nrows, &k->seq);
 		if (r == PAIMON_OK && len != PAIMON_KEY_LENGTHS_DIFFER &&
 			(k->seq.lens.width != 0 || k->seq.lens.slope != 0 || k->seq.lens.base != k->suffix_len))
 			r = PAIMON_CORRUPT;
 		if (r == PAIMON_OK)
 			r = load_separators(g, k, &cur);
 	}
-	if (r == PAIMON_OK && cur.p != cur.end)
+	if (r == PAIMON_OK && !paimon_cursor_done(&cur))
 		r = PAIMON_CORRUPT;
 	k->loaded = r == PAIMON_OK;
 	return r;
@@ -129,9 +135,12 @@ decode_words(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
 	uint32_t	len = k->fixed_len;
 	uint64_t	all = 0;
 	uint8_t    *data;
+	PaimonResult r;
 
 	if ((uint64_t) n * len > PAIMON_UNIT_RAW_MAX)
 		return PAIMON_CORRUPT;
+	if ((r = paimon_packed_need_all(&g->ctx, &k->packed)) != PAIMON_OK)
+		return r;
 	data = paimon_core_alloc(&g->ctx.a, (size_t) n * len + 8);
 	if (data == NULL)
 		return PAIMON_NO_MEMORY;
@@ -277,6 +286,8 @@ paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key)
 			return PAIMON_OK;
 		}
 	}
+	else if ((r = paimon_packed_need(&g->ctx, &k->packed, row, 1)) != PAIMON_OK)
+		return r;
 	else if ((word = paimon_packed_get(&k->packed, row)) > word_max(k->suffix_len))
 		return PAIMON_CORRUPT;
 	data = paimon_core_alloc(&g->ctx.a, (size_t) len + 1);
@@ -292,15 +303,40 @@ paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key)
 	return PAIMON_OK;
 }
 
-/* Search among packed keys for the suffix `rest`. */
-static void
-seek_words(const PaimonKeyColumn *k, uint32_t nrows, const uint8_t *rest, uint32_t len, uint32_t *row, bool *equal)
+/* First number of slice s >= 1. */
+static inline uint64_t
+slice_first(const PaimonKeyColumn *k, uint32_t s)
 {
+	return paimon_get_u64(k->firsts + 8 * (s - 1));
+}
+
+/*
+ * Search among packed keys for the suffix `rest`.  Where the numbers are in slices, their first ones tell the one slice to fetch: the last that
+ * begins in front of the answer.
+ */
+static PaimonResult
+seek_words(PaimonGroup *g, const uint8_t *rest, uint32_t len, uint32_t *row, bool *equal)
+{
+	const PaimonKeyColumn *k = &g->key;
 	uint64_t	target = paimon_key_word(rest, len, k->suffix_len);
 	bool		longer = len > k->suffix_len;	/* then a key equal in its bytes is smaller */
+	uint32_t	slice = 0;
 	uint32_t	lo = 0;
-	uint32_t	hi = nrows;
+	uint32_t	hi = g->ctx.nrows;
+	uint32_t	end;
+	PaimonResult r;
 
+	for (uint32_t s = 1; s <= k->nfirsts && (slice_first(k, s) < target || (longer && slice_first(k, s) == target)); s++)
+		slice = s;
+	if (k->nfirsts > 0)
+	{
+		lo = slice * PAIMON_SLICE_ITEMS;
+		if (slice < k->nfirsts)
+			hi = lo + PAIMON_SLICE_ITEMS;
+	}
+	if ((r = paimon_packed_need(&g->ctx, &k->packed, lo, hi - lo)) != PAIMON_OK)
+		return r;
+	end = hi;
 	while (lo < hi)
 	{
 		uint32_t	mid = lo + (hi - lo) / 2;
@@ -312,7 +348,9 @@ seek_words(const PaimonKeyColumn *k, uint32_t nrows, const uint8_t *rest, uint32
 			hi = mid;
 	}
 	*row = lo;
-	*equal = len == k->suffix_len && lo < nrows && paimon_packed_get(&k->packed, lo) == target;
+	if (len == k->suffix_len && lo < g->ctx.nrows)
+		*equal = (lo < end ? paimon_packed_get(&k->packed, lo) : slice_first(k, slice + 1)) == target;
+	return PAIMON_OK;
 }
 
 /* Search among suffixes in units. */
@@ -375,8 +413,7 @@ paimon_group_seek(PaimonGroup *g, const uint8_t *key, uint32_t len, uint32_t *ro
 	}
 	if (!keys_are_words(g))
 		return seek_bytes(g, key + shared, len - shared, row, equal);
-	seek_words(k, g->ctx.nrows, key + shared, len - shared, row, equal);
-	return PAIMON_OK;
+	return seek_words(g, key + shared, len - shared, row, equal);
 }
 
 /* Decodes all keys; they must be sorted and the separators must separate them. */
@@ -394,6 +431,13 @@ paimon_group_check_keys(PaimonGroup *g)
 	for (uint32_t i = 1; i < g->ctx.nrows; i++)
 		if (paimon_bytes_cmp(keys[i - 1].data, keys[i - 1].len, keys[i].data, keys[i].len) > 0)
 			return PAIMON_CORRUPT;
+	for (uint32_t s = 1; s <= k->nfirsts; s++)
+	{
+		const PaimonBytes *first = &keys[s * PAIMON_SLICE_ITEMS];
+
+		if (slice_first(k, s) != paimon_key_word(first->data + k->prefix.len, k->suffix_len, k->suffix_len))
+			return PAIMON_CORRUPT;
+	}
 	for (uint32_t u = 1; !keys_are_words(g) && u < k->seq.nunits; u++)
 	{
 		const PaimonBytes *first = &keys[k->seq.units[u].first];

@@ -37,7 +37,7 @@ encode_suffixes(PaimonEncoder *e)
 
 	if (starts == NULL)
 		return PAIMON_NO_MEMORY;
-	r = paimon_seq_write(e, PAIMON_COLUMN_KEY, e->items, e->nrows, PAIMON_KEY_UNIT_RAW, true, starts, &nstarts);
+	r = paimon_seq_write(e, e->items, e->nrows, PAIMON_KEY_UNIT_RAW, true, starts, &nstarts);
 	for (uint32_t u = 1; u < nstarts && r == PAIMON_OK; u++)
 	{
 		const PaimonBytes *first = &e->items[starts[u]];
@@ -64,7 +64,7 @@ paimon_column_encode_keys(PaimonEncoder *e, const PaimonBytes *keys, PaimonColum
 	uint64_t	total = keys[0].len;
 	PaimonResult r = PAIMON_OK;
 
-	paimon_column_begin(e, entry);
+	paimon_column_begin(e, PAIMON_COLUMN_KEY, entry);
 	for (uint32_t i = 1; i < n; i++)
 	{
 		same_len &= keys[i].len == keys[0].len;
@@ -81,6 +81,7 @@ paimon_column_encode_keys(PaimonEncoder *e, const PaimonBytes *keys, PaimonColum
 	{
 		uint32_t	len = keys[0].len - prefix;
 		PaimonPackPlan plan;
+		size_t		body;
 
 		entry->encoding = PAIMON_ENC_KEY_WORDS;
 		e->key_words = paimon_core_alloc(e->a, n * sizeof(uint64_t));
@@ -89,7 +90,10 @@ paimon_column_encode_keys(PaimonEncoder *e, const PaimonBytes *keys, PaimonColum
 		for (uint32_t i = 0; i < n; i++)
 			e->key_words[i] = paimon_key_word(keys[i].data + prefix, len, len);
 		paimon_pack_plan(&plan, e->key_words, n, e->key_words[0], e->key_words[n - 1] - e->key_words[0]);
-		paimon_pack_write(&plan, e->key_words, &e->head);
+		body = e->out.len;
+		paimon_pack_write(e, &plan, e->key_words);
+		for (uint32_t i = PAIMON_SLICE_ITEMS; i < n && e->out.len > body; i += PAIMON_SLICE_ITEMS)
+			paimon_buf_put_u64(&e->head, e->key_words[i]);
 	}
 	else
 	{
@@ -101,5 +105,5 @@ paimon_column_encode_keys(PaimonEncoder *e, const PaimonBytes *keys, PaimonColum
 		}
 		r = encode_suffixes(e);
 	}
-	return r == PAIMON_OK ? paimon_column_end(e, PAIMON_COLUMN_KEY, entry) : r;
+	return r == PAIMON_OK ? paimon_column_end(e, entry) : r;
 }

@@ -36,11 +36,13 @@ typedef struct GroupEntry
 	uint8_t		phys;			/* 0 for keys and kinds */
 	uint8_t		encoding;
 	uint16_t	width;
-	uint32_t	off;
-	uint32_t	units_len;
+	uint32_t	head_off;
 	uint32_t	head_len;
 	uint32_t	head_crc;
+	uint32_t	body_off;
+	uint32_t	body_len;
 	uint32_t	null_count;
+	uint32_t	reserved;		/* 0 */
 	int64_t		min;
 	int64_t		max;
 } GroupEntry;
@@ -52,15 +54,16 @@ _Static_assert(offsetof(GroupHeader, total_len) == 8, "layout of the group heade
 _Static_assert(offsetof(GroupHeader, crc) == 12, "layout of the group header");
 _Static_assert(offsetof(GroupHeader, nrows) == 16, "layout of the group header");
 _Static_assert(offsetof(GroupHeader, ncolumns) == 18, "layout of the group header");
-_Static_assert(sizeof(GroupEntry) == 40, "layout of a group's directory entry");
+_Static_assert(sizeof(GroupEntry) == 48, "layout of a group's directory entry");
 _Static_assert(offsetof(GroupEntry, width) == 2, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, off) == 4, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, units_len) == 8, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, head_len) == 12, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, head_crc) == 16, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, null_count) == 20, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, min) == 24, "layout of a group's directory entry");
-_Static_assert(offsetof(GroupEntry, max) == 32, "layout of a group's directory entry");
+_Static_assert(offsetof(GroupEntry, head_off) == 4, "layout of a group's directory entry");
+_Static_assert(offsetof(GroupEntry, head_len) == 8, "layout of a group's directory entry");
+_Static_assert(offsetof(GroupEntry, head_crc) == 12, "layout of a group's directory entry");
+_Static_assert(offsetof(GroupEntry, body_off) == 16, "layout of a group's directory entry");
+_Static_assert(offsetof(GroupEntry, body_len) == 20, "layout of a group's directory entry");
+_Static_assert(offsetof(GroupEntry, null_count) == 24, "layout of a group's directory entry");
+_Static_assert(offsetof(GroupEntry, min) == 32, "layout of a group's directory entry");
+_Static_assert(offsetof(GroupEntry, max) == 40, "layout of a group's directory entry");
 _Static_assert(PAIMON_GROUP_MAX_ROWS <= UINT16_MAX, "row counts are stored in 16 bits");
 
 /* Bytes of header and directory. */
@@ -77,11 +80,13 @@ put_entry(uint8_t *p, const PaimonColumnEntry *e)
 	p[offsetof(GroupEntry, phys)] = e->phys;
 	p[offsetof(GroupEntry, encoding)] = e->encoding;
 	paimon_put_u16(p + offsetof(GroupEntry, width), e->width);
-	paimon_put_u32(p + offsetof(GroupEntry, off), e->off);
-	paimon_put_u32(p + offsetof(GroupEntry, units_len), e->units_len);
+	paimon_put_u32(p + offsetof(GroupEntry, head_off), e->head_off);
 	paimon_put_u32(p + offsetof(GroupEntry, head_len), e->head_len);
 	paimon_put_u32(p + offsetof(GroupEntry, head_crc), e->head_crc);
+	paimon_put_u32(p + offsetof(GroupEntry, body_off), e->body_off);
+	paimon_put_u32(p + offsetof(GroupEntry, body_len), e->body_len);
 	paimon_put_u32(p + offsetof(GroupEntry, null_count), e->null_count);
+	paimon_put_u32(p + offsetof(GroupEntry, reserved), 0);
 	paimon_put_u64(p + offsetof(GroupEntry, min), (uint64_t) e->min);
 	paimon_put_u64(p + offsetof(GroupEntry, max), (uint64_t) e->max);
 }
@@ -93,10 +98,11 @@ get_entry(const uint8_t *p, PaimonColumnEntry *e)
 	e->phys = p[offsetof(GroupEntry, phys)];
 	e->encoding = p[offsetof(GroupEntry, encoding)];
 	e->width = paimon_get_u16(p + offsetof(GroupEntry, width));
-	e->off = paimon_get_u32(p + offsetof(GroupEntry, off));
-	e->units_len = paimon_get_u32(p + offsetof(GroupEntry, units_len));
+	e->head_off = paimon_get_u32(p + offsetof(GroupEntry, head_off));
 	e->head_len = paimon_get_u32(p + offsetof(GroupEntry, head_len));
 	e->head_crc = paimon_get_u32(p + offsetof(GroupEntry, head_crc));
+	e->body_off = paimon_get_u32(p + offsetof(GroupEntry, body_off));
+	e->body_len = paimon_get_u32(p + offsetof(GroupEntry, body_len));
 	e->null_count = paimon_get_u32(p + offsetof(GroupEntry, null_count));
 	e->min = (int64_t) paimon_get_u64(p + offsetof(GroupEntry, min));
 	e->max = (int64_t) paimon_get_u64(p + offsetof(GroupEntry, max));

@@ -22,6 +22,9 @@
 #define GROUP_CACHE_BYTES	((Size) 32 * 1024 * 1024)
 #define GROUP_KEEP_BYTES	(GROUP_CACHE_BYTES / 4) /* a larger group is not kept */
 
+/* Read when a group is opened: about its directory and the heads of its columns, so that a lookup reads no more of the first page. */
+#define GROUP_HEAD_BYTES(ncolumns) (512 + 128 * (ncolumns))
+
 /* After so many keys taken one by one (each takes memory of the group) all are decoded. */
 #define GROUP_SINGLES(g)	((g)->nrows / 4 + 64)
 
@@ -37,7 +40,7 @@ group_alloc(void *arg, size_t size)
 	return MemoryContextAllocExtended((MemoryContext) arg, size > 0 ? size : 1, MCXT_ALLOC_HUGE);
 }
 
-/* PaimonGroupSource: bytes of the group; those on its first page are in memory already. */
+/* PaimonGroupSource: bytes of the group; its first ones are in memory already. */
 static const uint8_t *
 group_fetch(void *arg, uint32_t off, uint32_t len)
 {
@@ -105,7 +108,7 @@ group_open(PaimonRunFile *file, uint32 group_no)
 	g->file = file;
 	g->group_no = group_no;
 	g->block = paimon_file_block(&file->extents, entry->page);
-	g->head_len = Min(entry->len, PAIMON_PAGE_PAYLOAD);
+	g->head_len = Min(entry->len, Min(PAIMON_PAGE_PAYLOAD, GROUP_HEAD_BYTES(file->footer.natts)));
 	g->head = MemoryContextAlloc(cxt, g->head_len);
 	paimon_run_file_read(file, entry->page, 0, g->head_len, g->head);
 	group_set_desc(g, file->desc);

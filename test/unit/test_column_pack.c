@@ -13,6 +13,33 @@
 static UnitArena arena;
 static PaimonAllocator alloc;
 
+/* The body that slices are fetched from: each in a block of exactly its size, for the sanitizer. */
+static const uint8_t *
+fetch(void *arg, uint32_t off, uint32_t len)
+{
+	const PaimonBuf *body = arg;
+	uint8_t    *exact = paimon_core_alloc(&alloc, len);
+
+	CHECK(off + len <= body->len);
+	memcpy(exact, body->data + off, len);
+	return exact;
+}
+
+/* A changed byte of any slice must be seen. */
+static void
+check_damage(PaimonEncoder *e, PaimonGroupContext *g, PaimonPacked *p, uint32_t n)
+{
+	size_t		at = unit_below(e->out.len);
+	PaimonSlices saved = *p->slices;
+
+	e->out.data[at] ^= (uint8_t) (1 + unit_below(255));
+	memset(p->slices->slice, 0, sizeof(p->slices->slice));
+	p->slices->whole = false;
+	CHECK_EQ(paimon_packed_fetch(g, p, 0, n), PAIMON_CORRUPT);
+	CHECK_EQ(paimon_packed_fetch_all(g, p), PAIMON_CORRUPT);
+	*p->slices = saved;
+}
+
 /*
  * Packs v[0..n), reads it back in all ways, and returns the packing's size.
  * The bytes are copied to a block of exactly their size for the sanitizer.
@@ -22,38 +49,69 @@ round_trip(const uint64_t *v, uint32_t n, uint64_t min, uint64_t range, uint32_t
 {
 	static uint64_t got[MAX_N];
 	PaimonPackPlan plan;
-	PaimonBuf	buf = {.a = &alloc};
+	PaimonEncoder e = {.a = &alloc, .id_crc = 99, .column = 3, .out.a = &alloc, .head.a = &alloc};
+	PaimonGroupContext g = {.src.fetch = fetch, .src.arg = &e.out, .a = alloc, .id_crc = 99};
 	PaimonPacked p;
-	PaimonCursor c;
+	PaimonCursor c = {.g = &g, .column = 3};
+	uint64_t	size;
 	uint8_t    *exact;
 	uint32_t	first = (uint32_t) unit_below(n);
 	uint32_t	count = (uint32_t) unit_below(n - first + 1);
 
 	paimon_pack_plan(&plan, v, n, min, range);
-	paimon_pack_write(&plan, v, &buf);
-	CHECK_EQ(buf.err, PAIMON_OK);
-	CHECK_EQ(buf.len, paimon_pack_size(&plan));
-	exact = malloc(buf.len);
-	memcpy(exact, buf.data, buf.len);
-	for (size_t len = 0; len < buf.len; len += 1 + len / 4)
+	paimon_pack_write(&e, &plan, v);
+	CHECK_EQ(e.head.err, PAIMON_OK);
+	CHECK_EQ(e.out.err, PAIMON_OK);
+	size = e.head.len + e.out.len;
+	CHECK_EQ(size, paimon_pack_size(&plan));
+	exact = malloc(e.head.len);
+	memcpy(exact, e.head.data, e.head.len);
+	c.body_len = (uint32_t) e.out.len;
+	for (size_t len = 0; len < e.head.len; len += 1 + len / 4)
 	{
 		c.p = exact;
 		c.end = exact + len;
+		c.body_pos = 0;
 		CHECK_EQ(paimon_packed_read(&c, n, &p), PAIMON_CORRUPT);
 	}
 	c.p = exact;
-	c.end = exact + buf.len;
+	c.end = exact + e.head.len;
+	c.body_pos = 0;
+	if (e.out.len > 0)
+	{
+		c.body_len--;
+		CHECK_EQ(paimon_packed_read(&c, n, &p), PAIMON_CORRUPT);
+		c.p = exact;
+		c.body_len++;
+		c.body_pos = 0;
+	}
 	CHECK_EQ(paimon_packed_read(&c, n, &p), PAIMON_OK);
-	CHECK(c.p == c.end);
+	CHECK(paimon_cursor_done(&c));
+	CHECK_EQ(p.slices != NULL, e.out.len > 0);
+
+	/* some slices, then single numbers, then all */
+	CHECK_EQ(paimon_packed_need(&g, &p, first, count), PAIMON_OK);
+	paimon_packed_unpack(&p, first, count, got);
+	CHECK(memcmp(got, v + first, count * sizeof(uint64_t)) == 0);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		CHECK_EQ(paimon_packed_need(&g, &p, i, 1), PAIMON_OK);
+		CHECK_MSG(paimon_packed_get(&p, i) == v[i], "row %u of %u, width %u", i, n, p.width);
+	}
+	paimon_packed_unpack(&p, 0, n, got);
+	CHECK(memcmp(got, v, n * sizeof(uint64_t)) == 0);
+	CHECK_EQ(paimon_packed_need_all(&g, &p), PAIMON_OK);
 	paimon_packed_unpack(&p, 0, n, got);
 	for (uint32_t i = 0; i < n; i++)
 		CHECK_MSG(got[i] == v[i] && paimon_packed_get(&p, i) == v[i], "row %u of %u, width %u", i, n, p.width);
 	paimon_packed_unpack(&p, first, count, got);
 	CHECK(memcmp(got, v + first, count * sizeof(uint64_t)) == 0);
+	if (p.slices != NULL)
+		check_damage(&e, &g, &p, n);
 	*width = p.width;
 	free(exact);
 	unit_arena_reset(&arena);
-	return buf.len;
+	return size;
 }
 
 static uint64_t
@@ -171,13 +229,13 @@ check_extremes(void)
 static void
 check_malformed(void)
 {
-	static const uint8_t bad[][2] = {{58, 0}, {63, 0}, {65, 0}, {255, 0}, {3, 8}, {3, 255}};
+	static const uint8_t bad[][2] = {{58, 0}, {63, 0}, {65, 0}, {255, 0}, {3, 16}, {3, 255}, {3, 8}};
 	uint8_t		bytes[64] = {0};
 	PaimonPacked p;
 
 	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 	{
-		PaimonCursor c = {bytes, bytes + sizeof(bytes)};
+		PaimonCursor c = {.p = bytes, .end = bytes + sizeof(bytes)};
 
 		bytes[0] = bad[i][0];
 		bytes[1] = bad[i][1];
