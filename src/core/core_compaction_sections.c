@@ -142,14 +142,14 @@ section_kind(const PaimonCompactionFile **sorted, const PaimonCompactionSection 
 	return kind;
 }
 
-/* Sections [from, to) get one action; joined with the last step if that has the same one and is no rewrite. */
+/* Sections [from, to) get one action; joined with the last step if that has the same one (of rewrites there are never two in a row). */
 static void
 add_step(const PaimonCompactionFile **sorted, PaimonCompactionSections *out, int from, int to, PaimonCompactionAction action,
 		 const PaimonCompactionFileOptions *o)
 {
 	PaimonCompactionStep *step;
 
-	if (out->nsteps > 0 && action != PAIMON_COMPACT_REWRITE && out->steps[out->nsteps - 1].action == action)
+	if (out->nsteps > 0 && out->steps[out->nsteps - 1].action == action)
 		step = &out->steps[out->nsteps - 1];
 	else
 	{

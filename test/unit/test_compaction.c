@@ -387,6 +387,7 @@ test_deletes(void)
 	CHECK(paimon_compaction_may_drop_deletes(runs, nruns, 0, 4, 3));
 	CHECK(paimon_compaction_may_drop_deletes(runs, nruns, 1, 3, 5));
 	CHECK(!paimon_compaction_may_drop_deletes(runs, nruns, 0, 3, 2));
+	CHECK(!paimon_compaction_may_drop_deletes(runs, nruns, 0, 3, 3));
 	CHECK(!paimon_compaction_may_drop_deletes(runs, nruns, 0, 4, 2));
 	parse("0:1 0:1");
 	CHECK(!paimon_compaction_may_drop_deletes(runs, nruns, 0, 2, 0));
@@ -569,6 +570,14 @@ test_sections(void)
 	add_file(0, 0, 'a', 0, 70, 0);
 	add_file(1, 2, 'x', 'y', 70, 0);
 	EXPECT_STEPS("R:01");
+	add_file(0, 0, 'a', 0, 70, 0);
+	add_file(1, 2, 'b', 'c', 70, 0);
+	add_file(1, 2, 'x', 'y', 70, 0);
+	EXPECT_STEPS("R:012");
+	add_file(0, 0, 'b', 0, 70, 0);
+	add_file(1, 2, 'a', 'c', 70, 0);
+	add_file(1, 2, 'x', 'y', 70, 0);
+	EXPECT_STEPS("R:012");
 	add_file(0, 0, 'a', 'b', 70, 0);
 	add_file(0, 0, 'b', 'c', 70, 0);
 	EXPECT_STEPS("U:01");
