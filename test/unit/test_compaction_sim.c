@@ -461,6 +461,7 @@ figures(int levels, int trigger, int amplification, int n, Load load)
 	compact_once(&h, true);
 	h.load = load;
 	h.b->rows_in = h.b->rows_merged = h.b->commits = 0;
+	h.b->largest_commit = rows;
 	memset(h.b->plans, 0, sizeof(h.b->plans));
 
 	for (int i = 0; i < 6 * n; i++)
