@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Long forms of the crash test, the fuzzers and the randomised tests.  Run by "make torture" (test/run/tasks.sh), with a private server in PAIMON_BINDIR.
+# Long forms of the crash test, the fuzzers, the compaction simulation and the randomised tests.
+# Run by "make torture" (test/run/tasks.sh), with a private server in PAIMON_BINDIR.
 #
 #   ROUNDS         of the crash test (default 250; 0: none)
 #   FUZZ_SECONDS   for each fuzzer (default 300; 0: none)
+#   SIM_ROUNDS     histories of the compaction simulation (default 50000; 0: none)
 #   SECONDS_EACH   time for each randomised program (default 900)
 #   SEED           of the first run; each further run takes the next one
 #   RUNS           runs of each program (default 3; 0: none)
@@ -15,6 +17,7 @@ seconds=${SECONDS_EACH:-900}
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
 rounds=${ROUNDS:-250}
 fuzz=${FUZZ_SECONDS:-300}
+histories=${SIM_ROUNDS:-50000}
 unset ROUNDS
 passed=0
 failed=0
@@ -63,11 +66,25 @@ fuzz()
 	add "$log"
 }
 
+simulation()
+{
+	local log=$PAIMON_TMP/out/torture/simulation.log
+
+	mkdir -p "$PAIMON_TMP/out/torture"
+	echo "== test/unit/test_compaction_sim.c, seed $seed, $histories histories"
+	env SIM_ROUNDS="$histories" make -s -C test/unit check TESTS=compaction_sim SEED="$seed" TEST_TIMEOUT=7200 >"$log" 2>&1
+	tail -n 60 "$log"
+	add "$log"
+}
+
 if [[ $rounds -gt 0 ]]; then
 	crash
 fi
 if [[ $fuzz -gt 0 ]]; then
 	fuzz
+fi
+if [[ $histories -gt 0 ]]; then
+	simulation
 fi
 for program in test/random/*.py; do
 	for ((run = 0; run < ${RUNS:-3}; run++)); do
