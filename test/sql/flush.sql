@@ -1,5 +1,5 @@
 -- paimon.flush: contents stay the same, snapshots are prefixes, markers go when nothing is older.
-CREATE TABLE flush_t (a int PRIMARY KEY, b text) USING paimon WITH (bucket = 3);
+CREATE TABLE flush_t (a int PRIMARY KEY, b text) USING paimon WITH (bucket = 3, "write-only" = true);
 SELECT paimon.flush('flush_t');
 INSERT INTO flush_t SELECT i, 'x' || i FROM generate_series(1, 300) i;
 -- deleted before anything is in files: no marker remains

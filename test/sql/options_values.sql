@@ -22,8 +22,8 @@ CREATE TABLE bad (a int) USING paimon WITH (bucket = 1, "bucket" = 2);
 
 -- Known, but not built.
 CREATE TABLE bad (a int) USING paimon WITH ("changelog-producer" = 'input');
-CREATE TABLE bad (a int) USING paimon WITH (num_levels = 5);
-CREATE TABLE bad (a int) USING paimon WITH ("num-sorted-run.compaction-trigger" = 5);
+CREATE TABLE bad (a int) USING paimon WITH (compaction_async = false);
+CREATE TABLE bad (a int) USING paimon WITH ("num-sorted-run.stop-trigger" = 5);
 CREATE TABLE bad (a int) USING paimon WITH ("snapshot.num-retained.min" = 5);
 CREATE TABLE bad (a int) USING paimon WITH ("fields.a.aggregate-function" = 'sum');
 CREATE TABLE bad (a int, b int) USING paimon WITH ("fields.a,b.sequence-group" = 'c');
@@ -58,6 +58,12 @@ CREATE TABLE bad (a int) USING paimon WITH ("target-file-row-num" = 0);
 CREATE TABLE bad (a int) USING paimon WITH ("file.compression.zstd-level" = 23);
 CREATE TABLE bad (a int) USING paimon WITH ("snapshot.interval" = '5 parsecs');
 CREATE TABLE bad (a int) USING paimon WITH ("snapshot.interval" = '');
+CREATE TABLE bad (a int) USING paimon WITH (num_levels = 1);
+CREATE TABLE bad (a int) USING paimon WITH ("num-sorted-run.compaction-trigger" = 0);
+CREATE TABLE bad (a int) USING paimon WITH ("compaction.small-file-ratio" = '1.5');
+CREATE TABLE bad (a int) USING paimon WITH ("compaction.small-file-ratio" = 'half');
+CREATE TABLE bad (a int) USING paimon WITH ("compaction.offpeak.start.hour" = 24);
+CREATE TABLE bad (a int) USING paimon WITH (write_only = 'perhaps');
 CREATE TABLE bad (a int) USING paimon WITH ("bucket-key" = 'a,,a');
 CREATE TABLE bad (a int) USING paimon WITH ("bucket-key" = 'a, a');
 CREATE TABLE bad (a int) USING paimon WITH ("bucket-key" = 'b');
