@@ -376,12 +376,6 @@ pick_runs(const Choice *c, int *count)
 	return reason;
 }
 
-static void
-add_saturating(int64_t *sum, int64_t v)
-{
-	*sum = v > INT64_MAX - *sum ? INT64_MAX : *sum + v;
-}
-
 PaimonResult
 paimon_compaction_pick(const PaimonCompactionRun *runs, int nruns, const PaimonCompactionOptions *options,
 					   const PaimonCompactionNow *now, PaimonCompactionPlan *plan)
@@ -417,8 +411,8 @@ paimon_compaction_pick(const PaimonCompactionRun *runs, int nruns, const PaimonC
 	plan->force_rewrite = now->force_rewrite;
 	for (int i = c.first; i < c.first + count; i++)
 	{
-		add_saturating(&plan->bytes, runs[i].bytes);
-		add_saturating(&plan->rows, runs[i].rows);
+		paimon_compaction_add(&plan->bytes, runs[i].bytes);
+		paimon_compaction_add(&plan->rows, runs[i].rows);
 		plan->nfiles += runs[i].nfiles;
 	}
 	return PAIMON_OK;

@@ -231,4 +231,11 @@ extern PaimonResult paimon_compaction_sections(const PaimonCompactionFile *files
  */
 extern int	paimon_compaction_split(int64_t bytes, int64_t target_file_size, double small_file_ratio, int64_t *file_bytes);
 
+/* Adds amounts that are not negative; too much is INT64_MAX. */
+static inline void
+paimon_compaction_add(int64_t *sum, int64_t v)
+{
+	*sum = v > INT64_MAX - *sum ? INT64_MAX : *sum + v;
+}
+
 #endif							/* PAIMON_CORE_COMPACTION_H */

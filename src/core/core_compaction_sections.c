@@ -83,12 +83,6 @@ file_is_sane(const PaimonCompactionFile *f)
 	return f->max_key.len == 0 || key_cmp(&f->min_key, &f->max_key) <= 0;
 }
 
-static void
-add_saturating(int64_t *sum, int64_t v)
-{
-	*sum = v > INT64_MAX - *sum ? INT64_MAX : *sum + v;
-}
-
 /* Finds the section that begins at sorted[first]; sorts its files by run. */
 static void
 make_section(const PaimonCompactionFile **sorted, int nfiles, int first, PaimonCompactionSection *s)
@@ -113,7 +107,7 @@ make_section(const PaimonCompactionFile **sorted, int nfiles, int first, PaimonC
 	{
 		if (i == first || sorted[i]->run != sorted[i - 1]->run)
 			s->nruns++;
-		add_saturating(&s->bytes, sorted[i]->bytes);
+		paimon_compaction_add(&s->bytes, sorted[i]->bytes);
 	}
 }
 
@@ -167,13 +161,13 @@ add_step(const PaimonCompactionFile **sorted, PaimonCompactionSections *out, int
 		step->nfiles += s->nfiles;
 		if (s->nruns > step->max_runs)
 			step->max_runs = s->nruns;
-		add_saturating(&step->bytes, s->bytes);
+		paimon_compaction_add(&step->bytes, s->bytes);
 		for (int j = s->first; j < s->first + s->nfiles; j++)
-			add_saturating(&step->rows, sorted[j]->rows);
+			paimon_compaction_add(&step->rows, sorted[j]->rows);
 		if (action == PAIMON_COMPACT_REWRITE)
-			add_saturating(&out->rewrite_bytes, s->bytes);
+			paimon_compaction_add(&out->rewrite_bytes, s->bytes);
 		else if (action == PAIMON_COMPACT_UPGRADE)
-			add_saturating(&out->upgrade_bytes, s->bytes);
+			paimon_compaction_add(&out->upgrade_bytes, s->bytes);
 	}
 	if (action == PAIMON_COMPACT_REWRITE)
 		step->out_files = paimon_compaction_split(step->bytes, o->target_file_size, o->small_file_ratio, &step->out_bytes);
