@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
 #include "memtable/buffer_internal.h"
@@ -60,6 +61,70 @@ compare_in_bucket(const SortEntry *a, const SortEntry *b)
 #define ST_DECLARE
 #define ST_DEFINE
 #include "lib/sort_template.h"
+
+/* From so many entries on, distribution beats comparison; two passes of so many bits. */
+#define RADIX_MIN	4096
+#define RADIX_BITS	11
+
+static void
+radix_pass(const SortEntry *from, SortEntry *to, uint64 n, int shift)
+{
+	uint64		start[1 << RADIX_BITS] = {0};
+	uint64		sum = 0;
+
+#define RADIX_DIGIT(e) (((e)->prefix >> shift) & ((1 << RADIX_BITS) - 1))
+	for (uint64 i = 0; i < n; i++)
+		start[RADIX_DIGIT(&from[i])]++;
+	for (int d = 0; d < 1 << RADIX_BITS; d++)
+	{
+		uint64		count = start[d];
+
+		start[d] = sum;
+		sum += count;
+	}
+	for (uint64 i = 0; i < n; i++)
+		to[start[RADIX_DIGIT(&from[i])]++] = from[i];
+#undef RADIX_DIGIT
+}
+
+/*
+ * Sorts the entries of one bucket.  Many are first distributed by the highest bits in which their prefixes differ, in two passes from the lower to
+ * the higher half of these bits; what is equal in all of them, little if keys are spread, is left to comparisons.
+ */
+static void
+sort_entries(SortEntry *entries, uint64 n)
+{
+	uint64		differ = 0;
+	int			shift;
+	SortEntry  *other;
+	uint64		lo = 0;
+
+	if (n >= RADIX_MIN)
+		for (uint64 i = 1; i < n; i++)
+			differ |= entries[i].prefix ^ entries[0].prefix;
+	if (differ == 0)
+	{
+		sort_bucket(entries, n);
+		return;
+	}
+	shift = Max(pg_leftmost_one_pos64(differ) + 1 - 2 * RADIX_BITS, 0);
+	other = palloc_extended(sizeof(SortEntry) * n, MCXT_ALLOC_HUGE);
+	radix_pass(entries, other, n, shift);
+	CHECK_FOR_INTERRUPTS();
+	radix_pass(other, entries, n, shift + RADIX_BITS);
+	pfree(other);
+	CHECK_FOR_INTERRUPTS();
+	while (lo < n)
+	{
+		uint64		hi = lo + 1;
+
+		while (hi < n && (entries[hi].prefix ^ entries[lo].prefix) >> shift == 0)
+			hi++;
+		if (hi - lo > 1)
+			sort_bucket(entries + lo, hi - lo);
+		lo = hi;
+	}
+}
 
 static SortedView *
 view_alloc(WriteBuffer *wb, uint64 n)
@@ -119,7 +184,7 @@ fill_sorted(WriteBuffer *wb, uint64 from, SortEntry *entries, uint64 n)
 		e->rec = rec;
 	}
 	if (nbuckets == 1)
-		sort_bucket(entries, n);
+		sort_entries(entries, n);
 	else
 	{
 		/* start[b] has moved to the end of bucket b */
@@ -127,7 +192,7 @@ fill_sorted(WriteBuffer *wb, uint64 from, SortEntry *entries, uint64 n)
 		{
 			uint64		first = b == 0 ? 0 : start[b - 1];
 
-			sort_bucket(entries + first, start[b] - first);
+			sort_entries(entries + first, start[b] - first);
 		}
 	}
 	pfree(start);

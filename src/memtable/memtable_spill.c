@@ -158,6 +158,7 @@ spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint6
 														 sizeof(uint32) * (run->max_ordinal - run->min_ordinal + 1),
 														 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	run_params(wb, rel, run->bucket, run->seq, &params);
+	params.rows_stay = true;
 	writer = paimon_run_begin(&params);
 	for (uint64 i = lo; i < hi; i++)
 	{

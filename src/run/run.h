@@ -35,6 +35,7 @@ typedef struct PaimonRunParams
 	uint64		min_position;	/* go into the file rows as they are */
 	uint64		max_position;
 	int32		ordinal;
+	bool		rows_stay;		/* keys and payloads given to paimon_run_add (these aligned) stay where they are until the run is finished */
 } PaimonRunParams;
 
 /* Begins a run; memory is a child of CurrentMemoryContext, bounded by one row group (rows and bytes). */

@@ -528,15 +528,21 @@ paimon_run_add(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, 
 {
 	Size		size = MAXALIGN(len) + keylen;
 	uint32		row = writer_begin_row(w, key, keylen, kind, size);
-	char	   *copy = writer_arena(w, size);
 	MemoryContext old;
 
-	if (len > 0)
-		memcpy(copy, payload, len);
-	memcpy(copy + MAXALIGN(len), key, keylen);
-	w->keys[row].data = (const uint8 *) copy + MAXALIGN(len);
+	if (!w->p.rows_stay)
+	{
+		uint8	   *copy = (uint8 *) writer_arena(w, size);
+
+		if (len > 0)
+			memcpy(copy, payload, len);
+		memcpy(copy + MAXALIGN(len), key, keylen);
+		payload = copy;
+		key = copy + MAXALIGN(len);
+	}
+	w->keys[row].data = key;
 	old = MemoryContextSwitchTo(w->group_cxt);
-	paimon_row_decode(w->p.desc, w->keys[row].data, keylen, (const uint8 *) copy, len, w->natts,
+	paimon_row_decode(w->p.desc, key, keylen, payload, len, w->natts,
 					  w->row_values, w->row_nulls);
 	MemoryContextSwitchTo(old);
 	for (int c = 0; c < w->natts; c++)
