@@ -34,7 +34,7 @@ SELECT * FROM stats('t');
 DROP TABLE t;
 
 -- What cannot be told.
-CREATE TABLE u (k int PRIMARY KEY, f float8, n numeric, d date, ts timestamptz) USING paimon;
+CREATE TABLE u (k int PRIMARY KEY, f float8, n numeric, d date, ts timestamptz) USING paimon WITH ("write-only" = true);
 INSERT INTO u VALUES (1, -1, 1.5, 'infinity', 'infinity'), (2, 0, 1e30, '2024-01-01', '-infinity');
 SELECT paimon.flush('u') > 0 AS flushed;
 SELECT * FROM stats('u');

@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 CREATE SCHEMA views;
 SET search_path = views, public;
-CREATE TABLE t (id int PRIMARY KEY, a text, b text) USING paimon WITH (bucket = 2);
+CREATE TABLE t (id int PRIMARY KEY, a text, b text) USING paimon WITH (bucket = 2, "write-only" = true);
 CREATE TABLE h (id int PRIMARY KEY);
 CREATE VIEW v AS SELECT * FROM t;
 SELECT count(*) FROM paimon.files('t');
@@ -62,7 +62,7 @@ DROP OWNED BY regress_views_user;
 DROP ROLE regress_views_user;
 
 -- Partitions: those of the whole tree, each by its name.
-CREATE TABLE p (day text, n int, PRIMARY KEY (day, n)) PARTITION BY LIST (day) USING paimon WITH (bucket = 2);
+CREATE TABLE p (day text, n int, PRIMARY KEY (day, n)) PARTITION BY LIST (day) USING paimon WITH (bucket = 2, "write-only" = true);
 CREATE TABLE p1 PARTITION OF p FOR VALUES IN ('monday', 'tuesday') USING paimon;
 SELECT count(*) FROM paimon.files('p');
 SELECT paimon.flush('p');
