@@ -195,7 +195,13 @@ compact_one(Relation rel, int bucket, bool full)
 	{
 		PaimonFlushResult result = {0};
 
-		paimon_flush_in_backend(rel, table, &result);
+		/* The lock stays until our transaction ends: whoever has it may be at a long compaction. */
+		if (paimon_try_lock_flush(table->storage_id))
+			paimon_flush_in_backend(rel, table, &result);
+		else
+			ereport(NOTICE,
+					(errmsg("table \"%s\" was not flushed before it is compacted, because another session is flushing it",
+							RelationGetRelationName(rel))));
 		paimon_compact_in_backend(rel, table, bucket, full);
 	}
 	return latest_snapshot(table);
