@@ -379,7 +379,8 @@ class Round:
             if session.open:
                 return
             conn = session.conn
-        sql = self.rng.choice(["SELECT paimon.flush('%s')", "SELECT paimon.flush('%s')", 'VACUUM %s', 'ANALYZE %s']) % self.twins.paimon
+        sql = self.rng.choice(["SELECT paimon.flush('%s')", "SELECT paimon.flush('%s')", "SELECT paimon.compact('%s')",
+                               "SELECT paimon.compact('%s', full => false)", 'VACUUM %s', 'ANALYZE %s']) % self.twins.paimon
         self.driver.note('flush', sql)
         conn.query(sql)
         self.compare_all()

@@ -56,10 +56,21 @@ class Twins:
         self.on_commit = rng.choice(['', ' ON COMMIT DELETE ROWS']) if self.persistence == 'TEMP ' else ''
         self.spread = rng.choice([4, 30, 300, 3000])    # of rows per session
         self.added = 0
+        self.compaction = self.some_compaction_options()
+
+    def some_compaction_options(self):
+        """Compactions of all kinds on tables this small: often, to few levels or many, into small files, lifted or rewritten."""
+        choices = {'num-sorted-run.compaction-trigger': [1, 2, 3, 3, 5, 8], 'num-levels': [2, 3, 3, 4, 6], 'target-file-size': ['64 kb', '128 mb'],
+                   'compaction.small-file-ratio': [0, 0.7], 'compaction.max-size-amplification-percent': [10, 200, 100000],
+                   'compaction.size-ratio': [0, 1, 100], 'full-compaction.delta-commits': [1, 3], 'compaction.force-up-level-0': ['true'],
+                   'compaction.force-rewrite-all-files': ['true'], 'write-only': ['true']}
+        chance = {'full-compaction.delta-commits': 0.15, 'compaction.force-up-level-0': 0.1, 'compaction.force-rewrite-all-files': 0.1, 'write-only': 0.1}
+        return {name: self.rng.choice(values) for name, values in choices.items() if self.rng.random() < chance.get(name, 0.4)}
 
     def describe(self):
-        return '%skey %s, %d buckets, write-buffer-size %s, spill-size %s, columns %s, %d numbers%s' % (
-            self.persistence, self.kind, self.buckets, self.buffer, self.spill, ' '.join(self.columns), self.spread, self.on_commit)
+        return '%skey %s, %d buckets, write-buffer-size %s, spill-size %s, columns %s, %d numbers, %s%s' % (
+            self.persistence, self.kind, self.buckets, self.buffer, self.spill, ' '.join(self.columns), self.spread,
+            self.compaction, self.on_commit)
 
     @property
     def key_names(self):
@@ -75,6 +86,7 @@ class Twins:
             options += ', "write-buffer-spill-size" = \'%s\'' % self.spill
         if self.kind and self.buckets > 1:
             options += ', bucket = %d' % self.buckets
+        options += ''.join(', "%s" = \'%s\'' % option for option in self.compaction.items())
         body = ', '.join(columns)
         return ['CREATE %sTABLE %s (%s) USING paimon WITH (%s)%s' % (self.persistence, self.paimon, body, options, self.on_commit),
                 'CREATE %sTABLE %s (%s) USING heap%s' % (self.persistence, self.heap, body, self.on_commit)]
