@@ -389,4 +389,22 @@ paimon_stream_block(ReadStream *stream)
 #define paimon_name_parallel_scan(pscan, rel) ((pscan)->phs_locator = (rel)->rd_locator)
 #endif
 
+/*
+ * 18 asks an index's access method which number the opclass's equality has (replication looks rows up by it).  Our keys have btree's opclasses, so
+ * the answers are btree's.
+ */
+#if PG_VERSION_NUM < 180000
+#define paimon_index_compares_like_btree(am) ((void) (am))
+#else
+#include "access/nbtree.h"
+static inline void
+paimon_index_compares_like_btree(IndexAmRoutine *am)
+{
+	am->amtranslatestrategy = bttranslatestrategy;
+	am->amtranslatecmptype = bttranslatecmptype;
+	am->amconsistentequality = true;
+	am->amconsistentordering = true;
+}
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

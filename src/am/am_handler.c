@@ -111,5 +111,6 @@ paimon_key_handler(PG_FUNCTION_ARGS)
 
 	paimon_require_preload();
 	paimon_index_routine(routine);
+	paimon_index_compares_like_btree(routine);
 	PG_RETURN_POINTER(routine);
 }

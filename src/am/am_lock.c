@@ -303,12 +303,15 @@ paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSl
 {
 	PaimonTable *table = paimon_table_get(rel, true);
 	MemoryContext old = paimon_enter_row_context();
+	ItemPointerData locked = *tid;	/* the caller's may be the slot's own, which does not survive clearing the slot */
 	TM_Result	result;
 
 	memset(tmfd, 0, sizeof(*tmfd));
-	tmfd->ctid = *tid;
+	tmfd->ctid = locked;
 	ExecClearTuple(slot);
-	result = lock_tuple(table, rel, tid, snapshot, slot, cid, mode, policy, flags, tmfd);
+	result = lock_tuple(table, rel, &locked, snapshot, slot, cid, mode, policy, flags, tmfd);
+	if (result == TM_Ok)
+		*tid = locked;
 	MemoryContextSwitchTo(old);
 	return result;
 }

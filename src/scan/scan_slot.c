@@ -17,6 +17,7 @@
 #include "access/sysattr.h"
 #include "access/xact.h"
 #include "catalog/heap.h"
+#include "replication/logicalworker.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
@@ -247,6 +248,12 @@ tts_paimon_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 		*isnull = false;
 		if (paimon_buffer_has_rows(ps->table->storage_id))
 			return TransactionIdGetDatum(GetTopTransactionIdIfAny());
+		return TransactionIdGetDatum(FrozenTransactionId);
+	}
+	/* Replication (18) asks who wrote the row that it is about to change, to report conflicts: nobody known, long ago. */
+	if (attnum == MinTransactionIdAttributeNumber && IsLogicalWorker())
+	{
+		*isnull = false;
 		return TransactionIdGetDatum(FrozenTransactionId);
 	}
 	ereport(ERROR,

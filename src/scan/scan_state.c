@@ -48,6 +48,13 @@ paimon_scanstate_open(PaimonScanState *state, PaimonTable *table, Relation rel, 
 		state->owner = CurrentResourceOwner;
 		state->snapshot = RegisterSnapshotOnOwner(latest_snapshot(), state->owner);
 		state->cid = InvalidCommandId;
+		if (snapshot != NULL && snapshot->snapshot_type == SNAPSHOT_DIRTY)
+		{
+			/* Who uses it waits for the transactions named here before it takes a row.  We give rows of none; their writers are waited for when locking. */
+			snapshot->xmin = InvalidTransactionId;
+			snapshot->xmax = InvalidTransactionId;
+			snapshot->speculativeToken = 0;
+		}
 	}
 	if (table->storage_id == 0)
 		return;

@@ -1,0 +1,92 @@
+# A subscriber applies changes of heap tables to paimon tables: rows are found by the primary key, or by a scan of the whole table where it has none to look up.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $publisher = PostgreSQL::Test::Cluster->new('publisher');
+$publisher->init(allows_streaming => 'logical');
+$publisher->start;
+my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
+$subscriber->init;
+$subscriber->append_conf('postgresql.conf', "shared_preload_libraries = 'paimon_am'\nmax_prepared_transactions = 5");
+$subscriber->start;
+$subscriber->safe_psql('postgres', 'CREATE EXTENSION paimon_am');
+
+my %tables = (
+	by_key => 'a int, b text, v int, filler text, PRIMARY KEY (a, b)',
+	one => 'a bigint PRIMARY KEY, b text, v int, filler text',
+	everything => 'a int, b text, v int, filler text');
+for my $name (sort keys %tables)
+{
+	$publisher->safe_psql('postgres', "CREATE TABLE $name ($tables{$name})");
+	$publisher->safe_psql('postgres', "ALTER TABLE $name REPLICA IDENTITY FULL") if $name eq 'everything';
+	$publisher->safe_psql('postgres', "INSERT INTO $name SELECT g, 'b' || g, g, repeat('x', 200) FROM generate_series(1, 1000) g");
+	# Keys that the publisher does not know: still found by the whole old row.
+	my $columns = $name eq 'everything' ? 'a int, b text, v int, filler text, PRIMARY KEY (b)' : $tables{$name};
+	$subscriber->safe_psql('postgres', "CREATE TABLE $name ($columns) USING paimon WITH (bucket = 2)");
+}
+$publisher->safe_psql('postgres', 'CREATE PUBLICATION p FOR ALL TABLES');
+my $connection = $publisher->connstr . ' dbname=postgres';
+$subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION s CONNECTION '$connection' PUBLICATION p");
+$subscriber->wait_for_subscription_sync($publisher, 's');
+
+sub same
+{
+	my $what = shift;
+
+	$publisher->wait_for_catchup('s');
+	for my $name (sort keys %tables)
+	{
+		my $query = "SELECT count(*), sum(hashtext(t::text)::bigint) FROM $name t";
+		is($subscriber->safe_psql('postgres', $query), $publisher->safe_psql('postgres', $query), "$what: $name");
+	}
+	return;
+}
+
+sub change
+{
+	my $first = shift;
+
+	for my $name (sort keys %tables)
+	{
+		$publisher->safe_psql('postgres', "UPDATE $name SET v = -v WHERE a BETWEEN $first AND $first + 20");
+		$publisher->safe_psql('postgres', "DELETE FROM $name WHERE a BETWEEN $first + 10 AND $first + 12");
+		$publisher->safe_psql('postgres', "UPDATE $name SET a = a + 5000, b = b || ' moved' WHERE a = $first + 5");
+		$publisher->safe_psql('postgres', "BEGIN; INSERT INTO $name VALUES (10000 + $first, 'new $first', 1, 'y'); "
+			. "UPDATE $name SET v = 2 WHERE a = 10000 + $first; DELETE FROM $name WHERE a = $first; COMMIT");
+	}
+	return;
+}
+
+same('copied');
+change(1);
+same('in the log');
+$subscriber->safe_psql('postgres', "SELECT paimon.flush('$_')") for sort keys %tables;
+change(101);
+same('in files');
+
+# A row that the subscriber has already is replaced, as by any INSERT.
+$subscriber->safe_psql('postgres', "INSERT INTO by_key VALUES (20000, 'local', 1, 'local'); DELETE FROM by_key WHERE a = 400; UPDATE one SET v = 1234 WHERE a = 400");
+$publisher->safe_psql('postgres', q{INSERT INTO by_key VALUES (20000, 'local', 2, 'remote')});
+# And one that it has no more stays away.
+$publisher->safe_psql('postgres', 'UPDATE by_key SET v = 0 WHERE a = 400; DELETE FROM by_key WHERE a = 400; UPDATE one SET v = 0 WHERE a = 400');
+$publisher->wait_for_catchup('s');
+same('over local changes');
+
+# The subscriber's own transaction has changed the row and goes first: the worker waits for it, and writes after it.
+my $other = $subscriber->background_psql('postgres');
+$other->query_safe('BEGIN; UPDATE by_key SET v = 777 WHERE a = 300');
+$publisher->safe_psql('postgres', 'UPDATE by_key SET v = 888 WHERE a = 300');
+ok($subscriber->poll_query_until('postgres', q{
+	SELECT count(*) > 0 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+	WHERE NOT l.granted AND a.backend_type LIKE 'logical replication%worker'}), 'the worker waits for a local writer');
+$other->query_safe('COMMIT');
+$other->quit;
+same('after a local writer');
+
+$publisher->safe_psql('postgres', 'TRUNCATE one');
+same('truncated');
+$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+done_testing();
