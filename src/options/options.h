@@ -82,6 +82,13 @@ typedef struct PaimonOptions
 	int64		total_size_threshold;	/* bytes */
 	int64		incremental_size_threshold; /* bytes */
 	int64		full_delta_commits;
+
+	/* retention of snapshots */
+	bool		retention_given;	/* the table's owner has set one of these */
+	int64		num_retained_min;	/* 10 */
+	int64		num_retained_max;	/* PG_INT64_MAX = no limit */
+	int64		time_retained_ms;	/* 1 h */
+	int64		expire_limit;	/* 50 */
 } PaimonOptions;
 
 /* ---- run time ---- */

@@ -81,6 +81,7 @@ paimon_options_defaults(PaimonOptions *out)
 	memset(out, 0, sizeof(*out));
 	out->snapshot_interval_ms = -1;
 	out->optimization_interval_ms = -1;
+	out->num_retained_max = PG_INT64_MAX;
 	for (const PaimonOptionDef *def = paimon_option_defs; def->name != NULL; def++)
 	{
 		int64		value;
@@ -125,6 +126,13 @@ set_bucket_key(Relation rel, PaimonOptions *out, const char *text)
 	}
 }
 
+static bool
+is_retention(const PaimonOptionDef *def)
+{
+	return def->offset == offsetof(PaimonOptions, num_retained_min) || def->offset == offsetof(PaimonOptions, num_retained_max) ||
+		def->offset == offsetof(PaimonOptions, time_retained_ms);
+}
+
 static void
 fill(Relation rel, PaimonOptions *out)
 {
@@ -153,7 +161,11 @@ fill(Relation rel, PaimonOptions *out)
 			else if (def->offset < 0 || !paimon_option_parse(def, item->value, &value))
 				continue;
 			else
+			{
 				store(out, def, value);
+				if (is_retention(def))
+					out->retention_given = true;
+			}
 		}
 		ReleaseSysCache(tuple);
 	}

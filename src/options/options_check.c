@@ -178,6 +178,32 @@ check_bucket_key(const PaimonTableShape *shape, const PaimonOptionItem *item)
 	}
 }
 
+/* The value of an integer option, set or by default; false if it is neither. */
+static bool
+number_of(List *items, const char *name, int64 *number)
+{
+	const PaimonOptionDef *def = paimon_option_find(name);
+	PaimonOptionItem *item = paimon_option_item(items, def->name);
+	const char *text = item != NULL ? item->value : def->deflt;
+
+	return text != NULL && paimon_option_parse(def, text, number);
+}
+
+static void
+check_retention(const PaimonTableShape *shape, List *items)
+{
+	int64		min;
+	int64		max;
+
+	if (number_of(items, "snapshot.num-retained.min", &min) && number_of(items, "snapshot.num-retained.max", &max) && max < min)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"snapshot.num-retained.max\" of paimon table \"%s\" is smaller than \"snapshot.num-retained.min\"",
+						shape->relname),
+				 errdetail("At most " INT64_FORMAT " and at least " INT64_FORMAT " snapshots cannot be kept.", max, min),
+				 errhint("Set \"snapshot.num-retained.min\" as well.")));
+}
+
 void
 paimon_options_check_shape(const PaimonTableShape *shape, List *items)
 {
@@ -199,6 +225,7 @@ paimon_options_check_shape(const PaimonTableShape *shape, List *items)
 		if (strcmp(def->name, "bucket-key") == 0)
 			check_bucket_key(shape, item);
 	}
+	check_retention(shape, items);
 }
 
 bool
