@@ -134,6 +134,7 @@ CREATE VIEW difference AS
         UNION ALL (SELECT h::text FROM h EXCEPT ALL SELECT t::text FROM t)) x;
 UPDATE t SET added = k WHERE k % 5 = 0;
 UPDATE h SET added = k WHERE k % 5 = 0;
+ALTER TABLE t SET ("snapshot.num-retained.min" = 1, "snapshot.num-retained.max" = 1);
 SELECT paimon.compact('t');
 SELECT * FROM difference;
 SELECT min(added), max(added), count(*) FILTER (WHERE added = 42) > 1000 AS missing FROM t;
