@@ -176,6 +176,9 @@ my $got = eval { $old->query($sum) };
 ok(!$got || $got->{error}, 'a snapshot is cancelled where replay must not wait');
 like($got->{error}{M}, qr/conflict with recovery/, 'saying why') if $got;
 is($standby->safe_psql('postgres', $sum), $primary->safe_psql('postgres', $sum), 'and others see the new rows');
+# The readers to come are not to be cancelled.
+$standby->append_conf('postgresql.conf', 'max_standby_streaming_delay = -1');
+$standby->reload;
 
 # ----- a prepared transaction, and promotion under load -----
 
