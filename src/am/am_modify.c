@@ -126,6 +126,19 @@ paimon_tuple_complete_speculative(Relation rel, TupleTableSlot *slot, uint32 tok
 }
 
 /*
+ * Has the same command already put another row onto the key that a row is moving away from?  That row stays: UPDATE t SET id = id + 1.
+ */
+static bool
+key_taken_over(PaimonTable *table, Relation rel, const PaimonTarget *target, CommandId cid)
+{
+	CommandId	by;
+	uint8		kind;
+
+	return paimon_buffer_touched(table, rel, target->bucket, (const uint8 *) target->key.data, target->key.len, &by, &kind) &&
+		by == cid && kind == PAIMON_KIND_INSERT;
+}
+
+/*
  * Locks the target's key and makes sure that it is still what was seen.  `crosscheck`: RI in serializable transactions; the row must
  * be visible to that snapshot too.
  */
@@ -166,6 +179,9 @@ lock_target(PaimonTable *table, Relation rel, ItemPointer tid, PaimonTarget *tar
 	return result;
 }
 
+/*
+ * `changing_part`: the first half of an UPDATE that moves the row into another partition.
+ */
 TM_Result
 paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck, bool wait,
 					TM_FailureData *tmfd, bool changing_part)
@@ -188,8 +204,9 @@ paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snaps
 	result = lock_target(table, rel, tid, &target, cid, snapshot, crosscheck, wait, LockTupleExclusive, tmfd);
 	if (result == TM_Ok)
 	{
-		paimon_buffer_put(table, rel, cid, target.bucket, PAIMON_KIND_REMOVE, true,
-						  (uint8 *) target.key.data, target.key.len, NULL, 0, &new_tid);
+		if (!(changing_part && key_taken_over(table, rel, &target, cid)))
+			paimon_buffer_put(table, rel, cid, target.bucket, PAIMON_KIND_REMOVE, true,
+							  (uint8 *) target.key.data, target.key.len, NULL, 0, &new_tid);
 		pgstat_count_heap_delete(rel);
 	}
 	MemoryContextSwitchTo(old);
@@ -207,12 +224,9 @@ put_moved(PaimonTable *table, Relation rel, const PaimonTarget *target, const En
 	PaimonBytes key = {(const uint8 *) row->key.data, row->key.len};
 	TM_FailureData tmfd;
 	ItemPointerData ignored;
-	CommandId	by;
-	uint8		kind;
 	bool		unchanged;
 
-	if (!(paimon_buffer_touched(table, rel, target->bucket, (const uint8 *) target->key.data, target->key.len, &by, &kind) &&
-		  by == cid && kind == PAIMON_KIND_INSERT))
+	if (!key_taken_over(table, rel, target, cid))
 		paimon_buffer_put(table, rel, cid, target->bucket, PAIMON_KIND_REMOVE, true,
 						  (uint8 *) target->key.data, target->key.len, NULL, 0, &ignored);
 	(void) paimon_lock_key(table, rel, tid, row->bucket, key, snapshot, LockTupleExclusive, LockWaitBlock, &tmfd, &unchanged);

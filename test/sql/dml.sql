@@ -34,6 +34,18 @@ UPDATE dml_h SET k = k - 999999;
 SELECT dml_same();
 COMMIT;
 SELECT dml_same();
+-- ... also when each row goes to another partition.
+CREATE TABLE dml_parts (k int PRIMARY KEY, v int) PARTITION BY HASH (k) USING paimon;
+CREATE TABLE dml_parts_0 PARTITION OF dml_parts FOR VALUES WITH (modulus 2, remainder 0);
+CREATE TABLE dml_parts_1 PARTITION OF dml_parts FOR VALUES WITH (modulus 2, remainder 1);
+INSERT INTO dml_parts SELECT g, g FROM generate_series(1, 100) g;
+UPDATE dml_parts SET k = k + 1;
+SELECT count(*), count(*) FILTER (WHERE k = v + 1) AS moved FROM dml_parts;
+UPDATE dml_parts SET k = k - 1;
+SELECT count(*), count(*) FILTER (WHERE k = v) AS moved FROM dml_parts;
+UPDATE dml_parts SET k = 101 - k;
+SELECT count(*), count(*) FILTER (WHERE k = 101 - v) AS moved FROM dml_parts;
+DROP TABLE dml_parts;
 -- A statement does not see what it writes itself.
 INSERT INTO dml_p SELECT k + 10000, v, t FROM dml_p;
 INSERT INTO dml_h SELECT k + 10000, v, t FROM dml_h;
