@@ -42,6 +42,7 @@ CREATE TABLE paimon.file (
 	bytes		bigint NOT NULL,
 	added_snapshot	bigint NOT NULL,
 	removed_snapshot	bigint NOT NULL,
+	append_count	bigint NOT NULL,
 	closing_xid	xid8 NOT NULL,
 	creation_time	timestamp with time zone NOT NULL,
 	bucket		integer NOT NULL,
@@ -70,6 +71,7 @@ CREATE TABLE paimon.snapshot (
 	"position"	bigint NOT NULL,
 	total_record_count	bigint NOT NULL,
 	delta_record_count	bigint NOT NULL,
+	append_count	bigint NOT NULL,
 	commit_kind	integer NOT NULL,
 	schema_natts	integer NOT NULL,
 	CONSTRAINT snapshot_pkey PRIMARY KEY (storage_id, snapshot_id)
@@ -106,7 +108,8 @@ COMMENT ON COLUMN paimon.file.delete_count IS 'delete markers';
 COMMENT ON COLUMN paimon.file.bytes IS 'size of its pages';
 COMMENT ON COLUMN paimon.file.added_snapshot IS 'first snapshot with this file; 0 if it awaits one';
 COMMENT ON COLUMN paimon.file.removed_snapshot IS 'first snapshot without this file; 0 if it is live';
-COMMENT ON COLUMN paimon.file.closing_xid IS 'transaction that took the file out of the live set; 0 if it is live';
+COMMENT ON COLUMN paimon.file.append_count IS 'of a file above level 0: append_count of the snapshot that put it there';
+COMMENT ON COLUMN paimon.file.closing_xid IS 'transaction that took the file out of the live set, or out of the last snapshot that was kept; 0 if it is live';
 COMMENT ON COLUMN paimon.file.creation_time IS 'when the file was written';
 COMMENT ON COLUMN paimon.file.bucket IS 'bucket of all its rows';
 COMMENT ON COLUMN paimon.file.level IS 'level of the LSM tree';
@@ -127,5 +130,6 @@ COMMENT ON COLUMN paimon.snapshot.commit_time IS 'when it was published';
 COMMENT ON COLUMN paimon.snapshot."position" IS 'log positions below it are in the snapshot';
 COMMENT ON COLUMN paimon.snapshot.total_record_count IS 'rows in its files, versions and delete markers included';
 COMMENT ON COLUMN paimon.snapshot.delta_record_count IS 'rows in the files it added, less those of the files it removed';
+COMMENT ON COLUMN paimon.snapshot.append_count IS 'snapshots of kind APPEND until then, this one included, expired ones too';
 COMMENT ON COLUMN paimon.snapshot.commit_kind IS '0 = APPEND, 1 = COMPACT, 2 = OVERWRITE, 3 = ANALYZE';
 COMMENT ON COLUMN paimon.snapshot.schema_natts IS 'number of columns the table had, dropped ones included';

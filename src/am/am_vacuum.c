@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * am_vacuum.c
- *	  VACUUM: asks a worker to flush and to reclaim, then freezes by itself and reports (H7, H18).
+ *	  VACUUM: asks a worker to flush, to expire snapshots and to reclaim, then freezes by itself and reports (H7, H18).
  *
  * VACUUM's transaction runs flagged so that others' snapshots and horizons ignore it.  With that flag it must not read manifest rows: its
  * snapshot protects nothing.  So it waits for the worker with the flag on (its old snapshot would hold back what the worker is to reclaim)
@@ -48,7 +48,7 @@ ask_worker(Relation rel, int elevel)
 
 	if (paimon_is_autovacuum_worker() || RelationUsesLocalBuffers(rel))
 		return true;
-	switch (paimon_worker_do(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &snapshot_id))
+	switch (paimon_worker_do(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_EXPIRE | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &snapshot_id))
 	{
 		case PAIMON_WORK_DONE:
 			ereport(elevel,
@@ -71,10 +71,14 @@ static void
 reclaim(Relation rel, PaimonTable *table, int elevel)
 {
 	PaimonReclaimResult result;
+	PaimonExpireResult expired;
 
 	paimon_reclaim_table(rel, table, true, &result);
+	/* what this lets go waits for our transaction's end, so for the next VACUUM */
+	paimon_expire_snapshots(rel, table, &expired);
 	ereport(elevel,
-			(errmsg("table \"%s\": %u extents freed, %u pages truncated", RelationGetRelationName(rel), result.extents, result.pages_truncated)));
+			(errmsg("table \"%s\": %u extents freed, %u pages truncated, " INT64_FORMAT " snapshots expired", RelationGetRelationName(rel), result.extents,
+					result.pages_truncated, expired.snapshots)));
 }
 
 void
@@ -105,6 +109,8 @@ paimon_relation_vacuum(Relation rel, struct VacuumParams *params, BufferAccessSt
 			reclaim(rel, table, elevel);
 		frozen = paimon_freeze_table(rel, table, freeze_limit, oldest_xmin, &nbatches);
 		rows = rint(paimon_estimate_rows(table, rel));
+		if (params->options & VACOPT_VERBOSE)
+			paimon_health_report(rel, table, elevel);
 	}
 	/* There are no multixacts in our tables, so nothing is older than the oldest that may still be in use. */
 	paimon_update_relstats(rel, RelationGetNumberOfBlocks(rel), rows, frozen, oldest_multi);

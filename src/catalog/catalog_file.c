@@ -85,6 +85,7 @@ read_row(const Datum *values, PaimonFileRow *row)
 	row->bytes = DatumGetInt64(values[ANUM_FILE_BYTES - 1]);
 	row->added_snapshot = DatumGetInt64(values[ANUM_FILE_ADDED_SNAPSHOT - 1]);
 	row->removed_snapshot = DatumGetInt64(values[ANUM_FILE_REMOVED_SNAPSHOT - 1]);
+	row->append_count = DatumGetInt64(values[ANUM_FILE_APPEND_COUNT - 1]);
 	row->closing_xid = FullTransactionIdFromU64(paimon_manifest_get_uint64(values[ANUM_FILE_CLOSING_XID - 1]));
 	row->creation_time = DatumGetTimestampTz(values[ANUM_FILE_CREATION_TIME - 1]);
 	row->bucket = DatumGetInt32(values[ANUM_FILE_BUCKET - 1]);
@@ -261,6 +262,7 @@ paimon_catalog_file_insert(const PaimonFileRow *row)
 	values[ANUM_FILE_BYTES - 1] = Int64GetDatum(row->bytes);
 	values[ANUM_FILE_ADDED_SNAPSHOT - 1] = Int64GetDatum(row->added_snapshot);
 	values[ANUM_FILE_REMOVED_SNAPSHOT - 1] = Int64GetDatum(row->removed_snapshot);
+	values[ANUM_FILE_APPEND_COUNT - 1] = Int64GetDatum(row->append_count);
 	values[ANUM_FILE_CLOSING_XID - 1] = paimon_manifest_uint64(U64FromFullTransactionId(row->closing_xid));
 	values[ANUM_FILE_CREATION_TIME - 1] = TimestampTzGetDatum(row->creation_time);
 	values[ANUM_FILE_BUCKET - 1] = Int32GetDatum(row->bucket);
@@ -358,5 +360,24 @@ paimon_catalog_file_delete(uint64 storage_id, uint64 file_no, int32 level)
 
 	if (tuple != NULL)
 		paimon_manifest_delete(&scan, tuple);
+	paimon_manifest_scan_end(&scan);
+}
+
+/* No row: a reclaimer came first, which the caller's lock does not allow; but then nobody needs it either. */
+void
+paimon_catalog_file_expire(uint64 storage_id, uint64 file_no, int32 level, FullTransactionId expiring_xid)
+{
+	PaimonManifestScan scan;
+	HeapTuple	tuple = find_for_update(&scan, storage_id, file_no, level);
+	Datum		values[NATTS_FILE];
+	bool		isnull[NATTS_FILE] = {false};
+	bool		replace[NATTS_FILE] = {false};
+
+	if (tuple != NULL)
+	{
+		values[ANUM_FILE_CLOSING_XID - 1] = paimon_manifest_uint64(U64FromFullTransactionId(expiring_xid));
+		replace[ANUM_FILE_CLOSING_XID - 1] = true;
+		paimon_manifest_update(&scan, tuple, values, isnull, replace);
+	}
 	paimon_manifest_scan_end(&scan);
 }

@@ -10,6 +10,7 @@
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "utils/fmgroids.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 #include "utils/snapmgr.h"
@@ -29,6 +30,7 @@ read_row(TupleDesc desc, HeapTuple tuple, PaimonSnapshotRow *row)
 	row->position = paimon_manifest_get_uint64(values[ANUM_SNAPSHOT_POSITION - 1]);
 	row->total_record_count = DatumGetInt64(values[ANUM_SNAPSHOT_TOTAL_RECORD_COUNT - 1]);
 	row->delta_record_count = DatumGetInt64(values[ANUM_SNAPSHOT_DELTA_RECORD_COUNT - 1]);
+	row->append_count = DatumGetInt64(values[ANUM_SNAPSHOT_APPEND_COUNT - 1]);
 	row->kind = DatumGetInt32(values[ANUM_SNAPSHOT_COMMIT_KIND - 1]);
 	row->schema_natts = DatumGetInt32(values[ANUM_SNAPSHOT_SCHEMA_NATTS - 1]);
 }
@@ -55,29 +57,40 @@ paimon_catalog_snapshot_latest(uint64 storage_id, Snapshot snapshot, PaimonSnaps
 }
 
 int64
-paimon_catalog_snapshot_appends(uint64 storage_id, Snapshot snapshot, int64 after, int64 limit)
+paimon_catalog_snapshot_earliest(uint64 storage_id, Snapshot snapshot)
 {
 	PaimonManifestScan scan;
 	ScanKeyData key;
 	HeapTuple	tuple;
-	int64		n = 0;
+	PaimonSnapshotRow row = {0};
 
 	paimon_manifest_key_uint64(&key, ANUM_SNAPSHOT_STORAGE_ID, storage_id);
 	paimon_manifest_scan_begin(&scan, PAIMON_MANIFEST_SNAPSHOT, PAIMON_MANIFEST_SNAPSHOT_PKEY, true,
 							   AccessShareLock, snapshot, 1, &key);
-	while (n < limit && (tuple = paimon_manifest_scan_prev(&scan)) != NULL)
-	{
-		PaimonSnapshotRow row;
-
-		CHECK_FOR_INTERRUPTS();
+	tuple = paimon_manifest_scan_next(&scan);
+	if (tuple != NULL)
 		read_row(RelationGetDescr(scan.rel), tuple, &row);
-		if (row.snapshot_id <= after)
-			break;
-		if (row.kind == PAIMON_COMMIT_APPEND)
-			n++;
+	paimon_manifest_scan_end(&scan);
+	return row.snapshot_id;
+}
+
+void
+paimon_catalog_snapshot_expire(uint64 storage_id, int64 until)
+{
+	PaimonManifestScan scan;
+	ScanKeyData keys[2];
+	HeapTuple	tuple;
+
+	paimon_manifest_key_uint64(&keys[0], ANUM_SNAPSHOT_STORAGE_ID, storage_id);
+	ScanKeyInit(&keys[1], ANUM_SNAPSHOT_ID, BTLessStrategyNumber, F_INT8LT, Int64GetDatum(until));
+	paimon_manifest_scan_begin(&scan, PAIMON_MANIFEST_SNAPSHOT, PAIMON_MANIFEST_SNAPSHOT_PKEY, false,
+							   RowExclusiveLock, SnapshotSelf, 2, keys);
+	while ((tuple = paimon_manifest_scan_next(&scan)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		paimon_manifest_delete(&scan, tuple);
 	}
 	paimon_manifest_scan_end(&scan);
-	return n;
 }
 
 /* All snapshots of a storage, oldest first; palloc'd. */
@@ -121,6 +134,7 @@ paimon_catalog_snapshot_insert(const PaimonSnapshotRow *row)
 	values[ANUM_SNAPSHOT_POSITION - 1] = paimon_manifest_uint64(row->position);
 	values[ANUM_SNAPSHOT_TOTAL_RECORD_COUNT - 1] = Int64GetDatum(row->total_record_count);
 	values[ANUM_SNAPSHOT_DELTA_RECORD_COUNT - 1] = Int64GetDatum(row->delta_record_count);
+	values[ANUM_SNAPSHOT_APPEND_COUNT - 1] = Int64GetDatum(row->append_count);
 	values[ANUM_SNAPSHOT_COMMIT_KIND - 1] = Int32GetDatum(row->kind);
 	values[ANUM_SNAPSHOT_SCHEMA_NATTS - 1] = Int32GetDatum(row->schema_natts);
 	paimon_manifest_insert(PAIMON_MANIFEST_SNAPSHOT, values, isnull);

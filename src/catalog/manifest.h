@@ -91,6 +91,7 @@ typedef struct PaimonFileRow
 	bytea	   *max_key;		/* an upper bound, inclusive; an empty bytea = unbounded */
 	int64		added_snapshot; /* 0 while a large commit's file awaits its snapshot */
 	int64		removed_snapshot;	/* 0 = live */
+	int64		append_count;	/* of the snapshot that put it into its level; level 0: 0 */
 	FullTransactionId closing_xid;	/* Invalid = live */
 	TimestampTz creation_time;
 	int32		source;			/* PaimonFileSource */
@@ -126,6 +127,9 @@ extern void paimon_catalog_file_close(uint64 storage_id, uint64 file_no, int64 r
 extern void paimon_catalog_file_set_snapshot(uint64 storage_id, uint64 file_no, int64 added_snapshot);
 extern void paimon_catalog_file_delete(uint64 storage_id, uint64 file_no, int32 level);
 
+/* A closed row that no retained snapshot needs any more: from now on `expiring_xid` is what its pages wait for. */
+extern void paimon_catalog_file_expire(uint64 storage_id, uint64 file_no, int32 level, FullTransactionId expiring_xid);
+
 /* Closed files (closing_xid valid), for the reclaimer, read with `snapshot`. */
 extern PaimonFileRow *paimon_catalog_closed_files(uint64 storage_id, Snapshot snapshot, int *nfiles);
 
@@ -148,6 +152,7 @@ typedef struct PaimonSnapshotRow
 	uint64		position;		/* log positions below it are in this snapshot */
 	int64		total_record_count; /* rows of files */
 	int64		delta_record_count;
+	int64		append_count;	/* APPEND snapshots until then, this one included */
 	int32		schema_natts;
 } PaimonSnapshotRow;
 
@@ -155,8 +160,11 @@ typedef struct PaimonSnapshotRow
 extern int64 paimon_catalog_snapshot_latest(uint64 storage_id, Snapshot snapshot, PaimonSnapshotRow *row);
 extern void paimon_catalog_snapshot_insert(const PaimonSnapshotRow *row);
 
-/* Snapshots of rows (kind APPEND) with an id above `after`, counted from the newest one on until there are `limit`. */
-extern int64 paimon_catalog_snapshot_appends(uint64 storage_id, Snapshot snapshot, int64 after, int64 limit);
+/* Id of the oldest snapshot that is kept, 0 if there is none. */
+extern int64 paimon_catalog_snapshot_earliest(uint64 storage_id, Snapshot snapshot);
+
+/* Deletes the snapshots with an id below `until`.  The caller holds the publish lock. */
+extern void paimon_catalog_snapshot_expire(uint64 storage_id, int64 until);
 
 /* All snapshots of a storage, oldest first; palloc'd. */
 extern PaimonSnapshotRow *paimon_catalog_snapshots(uint64 storage_id, Snapshot snapshot, int *nsnapshots);

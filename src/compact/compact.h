@@ -75,6 +75,22 @@ extern void paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushM
  */
 extern void paimon_compact_in_backend(Relation rel, PaimonTable *table, int bucket, bool full);
 
+/* ---- expiry of snapshots ---- */
+
+typedef struct PaimonExpireResult
+{
+	int64		snapshots;		/* expired */
+	int64		files;			/* rows of files that none needs any more */
+	bool		busy;			/* a publisher was in the way: nothing was done */
+	TimestampTz next;			/* when time alone lets files go; PG_INT64_MAX: it does not */
+} PaimonExpireResult;
+
+/*
+ * Expires what the table's options want, in the current transaction, which is committed right after: the publish lock stays until then.  Does not wait for
+ * it.  The relation is locked AccessShare at least.
+ */
+extern void paimon_expire_snapshots(Relation rel, PaimonTable *table, PaimonExpireResult *result);
+
 /* ---- reclaim (H9) ---- */
 
 typedef struct PaimonReclaimResult
@@ -83,7 +99,7 @@ typedef struct PaimonReclaimResult
 	uint32		orphans;		/* files that nobody knows */
 	uint32		extents;		/* freed, of files and log */
 	BlockNumber pages_truncated;
-	bool		pending;		/* something is closed that a snapshot may still need */
+	bool		pending;		/* something is closed that a transaction's snapshot may still need */
 } PaimonReclaimResult;
 
 /*
@@ -91,6 +107,11 @@ typedef struct PaimonReclaimResult
  * lock on the table than AccessShare is held, no snapshot, and which is committed right after.  Does nothing if a flush is running.
  */
 extern void paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaimResult *result);
+
+/* ---- VACUUM VERBOSE ---- */
+
+/* How the table is, as messages of this level.  Reads the manifest: not with PROC_IN_VACUUM set. */
+extern void paimon_health_report(Relation rel, PaimonTable *table, int elevel);
 
 /* ---- freeze (H18) ---- */
 

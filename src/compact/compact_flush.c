@@ -228,6 +228,7 @@ add_snapshot(Flush *f, PaimonSnapshotRow *last, uint64 position, int64 delta, Pa
 	last->position = position;
 	last->total_record_count += delta;
 	last->delta_record_count = delta;
+	last->append_count++;
 	last->schema_natts = RelationGetNumberOfAttributes(f->rel);
 	paimon_catalog_snapshot_insert(last);
 	result->nsnapshots++;

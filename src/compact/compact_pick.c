@@ -71,7 +71,7 @@ fill_last_full(PaimonCompaction *c, Snapshot snapshot, int max_level, PaimonComp
 {
 	const PaimonSortedRun *last = &c->runs->runs[c->runs->nruns - 1];
 	TimestampTz oldest = PG_INT64_MAX;
-	int64		newest_snapshot = 0;
+	int64		appends = 0;
 
 	now->last_full = PG_INT64_MIN;
 	if (last->level >= max_level)
@@ -79,13 +79,17 @@ fill_last_full(PaimonCompaction *c, Snapshot snapshot, int max_level, PaimonComp
 		for (int i = 0; i < last->nfiles; i++)
 		{
 			oldest = Min(oldest, last->files[i]->creation_time);
-			newest_snapshot = Max(newest_snapshot, last->files[i]->added_snapshot);
+			appends = Max(appends, last->files[i]->append_count);
 		}
 		now->last_full = oldest;
 	}
 	if (c->table->options.full_delta_commits > 0)
-		now->commits_since_full = paimon_catalog_snapshot_appends(c->table->storage_id, snapshot, newest_snapshot,
-																  c->table->options.full_delta_commits);
+	{
+		PaimonSnapshotRow newest;
+
+		(void) paimon_catalog_snapshot_latest(c->table->storage_id, snapshot, &newest);
+		now->commits_since_full = newest.append_count - appends;
+	}
 }
 
 /* Asks the core, with c->levels there. */

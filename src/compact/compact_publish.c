@@ -125,7 +125,7 @@ resulting_files(const PaimonCompaction *c, const PaimonFileRow *files, int nfile
 
 /* Closes what was merged or moves, adds what came of it; returns by how many records the files grew. */
 static int64
-write_files(PaimonCompaction *c, int64 snapshot_id, PaimonCompactResult *result)
+write_files(PaimonCompaction *c, int64 snapshot_id, int64 append_count, PaimonCompactResult *result)
 {
 	FullTransactionId xid = GetTopFullTransactionId();
 	int64		delta = 0;
@@ -145,6 +145,7 @@ write_files(PaimonCompaction *c, int64 snapshot_id, PaimonCompactResult *result)
 		paimon_catalog_file_close(c->table->storage_id, row.file_no, snapshot_id, xid);
 		row.level = c->plan.output_level;
 		row.added_snapshot = snapshot_id;
+		row.append_count = append_count;
 		row.removed_snapshot = 0;
 		row.closing_xid = InvalidFullTransactionId;
 		paimon_catalog_file_insert(&row);
@@ -153,6 +154,7 @@ write_files(PaimonCompaction *c, int64 snapshot_id, PaimonCompactResult *result)
 	{
 		CHECK_FOR_INTERRUPTS();
 		c->outputs[i].added_snapshot = snapshot_id;
+		c->outputs[i].append_count = append_count;
 		paimon_catalog_file_insert(&c->outputs[i]);
 		delta += c->outputs[i].row_count;
 		result->bytes_out += c->outputs[i].bytes;
@@ -171,7 +173,7 @@ write_manifest(PaimonCompaction *c, Snapshot snapshot, PaimonLogRow *log, Paimon
 	int64		delta;
 
 	(void) paimon_catalog_snapshot_latest(c->table->storage_id, snapshot, &last);
-	delta = write_files(c, last.snapshot_id + 1, result);
+	delta = write_files(c, last.snapshot_id + 1, last.append_count, result);
 	last.storage_id = c->table->storage_id;
 	last.snapshot_id++;
 	last.kind = PAIMON_COMMIT_COMPACT;

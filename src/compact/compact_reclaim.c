@@ -59,12 +59,19 @@ paimon_horizon(Relation rel)
 typedef struct ClosedFile
 {
 	uint64		file_no;		/* hash key */
-	bool		kept;			/* it has a live row, or one that may still be read */
+	bool		kept;			/* it has a live row, or one that a transaction or a retained snapshot may still read */
 	FullTransactionId last;		/* the last of its rows was closed by this */
 } ClosedFile;
 
+/* Does the table's retention keep a closed row?  earliest: id of the oldest snapshot, 0 if there is none. */
+static inline bool
+is_retained(const PaimonFileRow *row, int64 earliest)
+{
+	return earliest > 0 && row->removed_snapshot > earliest;
+}
+
 static HTAB *
-closed_files(const PaimonFileRow *closed, int nclosed, const PaimonFileRow *live, int nlive, FullTransactionId horizon)
+closed_files(const PaimonFileRow *closed, int nclosed, const PaimonFileRow *live, int nlive, int64 earliest, FullTransactionId horizon)
 {
 	HASHCTL		ctl = {.keysize = sizeof(uint64), .entrysize = sizeof(ClosedFile), .hcxt = CurrentMemoryContext};
 	HTAB	   *files = hash_create("paimon closed files", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
@@ -79,7 +86,7 @@ closed_files(const PaimonFileRow *closed, int nclosed, const PaimonFileRow *live
 			f->kept = false;
 			f->last = InvalidFullTransactionId;
 		}
-		f->kept |= !FullTransactionIdPrecedes(closed[i].closing_xid, horizon);
+		f->kept |= is_retained(&closed[i], earliest) || !FullTransactionIdPrecedes(closed[i].closing_xid, horizon);
 		if (FullTransactionIdPrecedes(f->last, closed[i].closing_xid))
 			f->last = closed[i].closing_xid;
 	}
@@ -95,11 +102,11 @@ closed_files(const PaimonFileRow *closed, int nclosed, const PaimonFileRow *live
 
 /*
  * Extents first, then the rows: a crash in between is harmless, since only extents are freed that still belong to the file.  Live and closed rows were
- * read with one snapshot: a file without a live row then never gets one again.
+ * read with one snapshot: a file without a live row then never gets one again.  So was the oldest retained snapshot, which only moves up.
  */
 static void
-free_closed(Relation rel, PaimonTable *table, const PaimonFileRow *rows, int nrows, HTAB *files, FullTransactionId horizon,
-			PaimonReclaimResult *result)
+free_closed(Relation rel, PaimonTable *table, const PaimonFileRow *rows, int nrows, HTAB *files, int64 earliest,
+			FullTransactionId horizon, PaimonReclaimResult *result)
 {
 	bool		locked = false;
 
@@ -108,6 +115,8 @@ free_closed(Relation rel, PaimonTable *table, const PaimonFileRow *rows, int nro
 		ClosedFile *f = hash_search(files, &rows[i].file_no, HASH_FIND, NULL);
 
 		CHECK_FOR_INTERRUPTS();
+		if (is_retained(&rows[i], earliest))
+			continue;
 		if (!FullTransactionIdPrecedes(rows[i].closing_xid, horizon))
 		{
 			result->pending = true;
@@ -213,7 +222,7 @@ spare_rows(HTAB *orphans, const PaimonFileRow *files, int nfiles)
 
 /* Files of aborted transactions, of failed flushes, and those that a crash left between the row's end and the extents'. */
 static void
-free_orphans(Relation rel, PaimonTable *table, PaimonReclaimResult *result)
+free_orphans(Relation rel, PaimonTable *table, FullTransactionId horizon, PaimonReclaimResult *result)
 {
 	HASHCTL		ctl = {.keysize = sizeof(uint64), .entrysize = sizeof(Orphan), .hcxt = CurrentMemoryContext};
 	HTAB	   *orphans = hash_create("paimon orphans", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
@@ -222,6 +231,7 @@ free_orphans(Relation rel, PaimonTable *table, PaimonReclaimResult *result)
 	PaimonFileRow *files;
 	int			nfiles;
 	Snapshot	snapshot;
+	uint64		file_no = paimon_storage_next_file_no(rel);
 
 	paimon_extent_visit(rel, note_extent, orphans);
 	PAIMON_STOP_POINT("reclaim-extents-noted");
@@ -230,6 +240,8 @@ free_orphans(Relation rel, PaimonTable *table, PaimonReclaimResult *result)
 	{
 		if (!o->spared && paimon_file_guard_is_held(table->storage_id, o->file_no))
 			o->spared = true;
+		if (o->spared)
+			file_no = Min(file_no, o->file_no);
 	}
 	snapshot = paimon_catalog_latest_snapshot();
 	files = paimon_catalog_files(table->storage_id, snapshot, &nfiles);
@@ -247,6 +259,7 @@ free_orphans(Relation rel, PaimonTable *table, PaimonReclaimResult *result)
 		result->orphans++;
 	}
 	hash_destroy(orphans);
+	paimon_shared_set_swept_mark(table->shared, file_no, horizon);
 }
 
 static bool
@@ -270,6 +283,7 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 	PaimonFileRow *live;
 	int			nclosed;
 	int			nlive;
+	int64		earliest;
 	FullTransactionId horizon;
 	FullTransactionId log_xid;
 
@@ -290,18 +304,19 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 	closed = paimon_catalog_closed_files(table->storage_id, snapshot, &nclosed);
 	live = paimon_catalog_files(table->storage_id, snapshot, &nlive);
 	(void) paimon_catalog_log_get(table->storage_id, snapshot, &log);
+	earliest = paimon_catalog_snapshot_earliest(table->storage_id, snapshot);
 	UnregisterSnapshot(snapshot);
 
 	/* Our own snapshots must not count. */
 	InvalidateCatalogSnapshot();
 	horizon = paimon_horizon(rel);
 	PAIMON_STOP_POINT("reclaim-before-free");
-	free_closed(rel, table, closed, nclosed, closed_files(closed, nclosed, live, nlive, horizon), horizon, result);
+	free_closed(rel, table, closed, nclosed, closed_files(closed, nclosed, live, nlive, earliest, horizon), earliest, horizon, result);
 	log_xid = free_log(rel, table, &log, horizon, result);
 	if (sweep)
 	{
 		result->extents += paimon_log_free_orphans(rel, table->storage_id, log_xid);
-		free_orphans(rel, table, result);
+		free_orphans(rel, table, horizon, result);
 		if (worth_truncating(rel))
 			result->pages_truncated = paimon_storage_truncate_end(rel);
 	}

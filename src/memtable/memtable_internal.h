@@ -223,6 +223,9 @@ struct PaimonShared
 	pg_atomic_uint64 last_used;
 
 	bool        sweep; /* a transaction has left files that nobody knows */
+	bool        was_swept;     /* since the entry is in use; the last sweep spared files from this number on, ... */
+	uint64      swept_file_no;
+	FullTransactionId swept_xid; /* ... and whatever transactions from this one on had taken */
 	uint64      write_buffer_size;
 	uint64      spill_size;
 	int64       flush_after_ms; /* 0: no deadline */

@@ -304,6 +304,7 @@ init_slot(PaimonShared *s, const PaimonSharedKey *key, Oid relid, int nbuckets)
 	s->starved_chunks = 0;
 	s->starved_position = 0;
 	s->sweep = false;
+	s->was_swept = false;
 	s->write_buffer_size = DEFAULT_WRITE_BUFFER;
 	s->spill_size = DEFAULT_SPILL;
 	s->flush_after_ms = 0;
@@ -865,6 +866,31 @@ paimon_shared_swept(PaimonShared *shared)
 	SpinLockAcquire(&shared->mutex);
 	shared->sweep = false;
 	SpinLockRelease(&shared->mutex);
+}
+
+/* See shared.h. */
+void
+paimon_shared_set_swept_mark(PaimonShared *shared, uint64 file_no, FullTransactionId xid)
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->was_swept = true;
+	shared->swept_file_no = file_no;
+	shared->swept_xid = xid;
+	SpinLockRelease(&shared->mutex);
+}
+
+/* See shared.h. */
+bool
+paimon_shared_swept_mark(PaimonShared *shared, uint64 *file_no, FullTransactionId *xid)
+{
+	bool result;
+
+	SpinLockAcquire(&shared->mutex);
+	result = shared->was_swept;
+	*file_no = shared->swept_file_no;
+	*xid = shared->swept_xid;
+	SpinLockRelease(&shared->mutex);
+	return result;
 }
 
 /* False if the entry is not (or no longer) in use. */

@@ -278,6 +278,12 @@ extern void paimon_shared_request_again(Oid dbid, Oid relid);
 extern void paimon_shared_request_sweep(Oid dbid, Oid relid);
 /* They are about to be looked for. */
 extern void paimon_shared_swept(PaimonShared *shared);
+/*
+ * After a sweep: no file below `file_no` that nobody knows has kept an extent taken by a transaction before `xid`, nor has the log one that is not in
+ * its chain.  The other one is false if there was none that we know of.
+ */
+extern void paimon_shared_set_swept_mark(PaimonShared *shared, uint64 file_no, FullTransactionId xid);
+extern bool paimon_shared_swept_mark(PaimonShared *shared, uint64 *file_no, FullTransactionId *xid);
 
 /* ---- key locks (H4, H16) ---- */
 

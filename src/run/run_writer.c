@@ -257,6 +257,7 @@ writer_write_footer(PaimonRunWriter *w, PaimonFileRow *row)
 	row->ordinal = w->p.ordinal;
 	row->row_count = w->file_rows;
 	row->delete_count = w->file_deletes;
+	row->append_count = 0;
 	row->closing_xid = InvalidFullTransactionId;
 	row->creation_time = GetCurrentTimestamp();
 	row->source = w->p.source;

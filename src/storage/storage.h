@@ -85,6 +85,9 @@ extern bool paimon_storage_is_reborn(Relation rel);
 /* Takes `n` file numbers; never reused within a storage, WAL-logged before return. */
 extern uint64 paimon_storage_new_file_no(Relation rel, uint32 n);
 
+/* The number that the next file gets. */
+extern uint64 paimon_storage_next_file_no(Relation rel);
+
 /* Takes `n` consecutive row numbers for an append table's hidden key.  Non-transactional, WAL-logged. */
 extern uint64 paimon_storage_new_row_no(Relation rel, uint32 n);
 
@@ -119,7 +122,7 @@ extern uint32 paimon_extent_alloc(Relation rel, uint64 owner, FullTransactionId 
  */
 extern uint32 paimon_extent_free(Relation rel, uint64 owner, const PaimonExtentList *list, FullTransactionId horizon);
 
-/* Calls fn for each extent that is in use.  fn must not touch the map. */
+/* Calls fn for each extent that is in use.  fn must not touch the map.  A map page that counts its free extents wrong is ERRCODE_DATA_CORRUPTED. */
 typedef void (*paimon_extent_visitor) (void *arg, uint32 extent, uint64 owner, FullTransactionId xid);
 extern void paimon_extent_visit(Relation rel, paimon_extent_visitor fn, void *arg);
 
@@ -286,6 +289,7 @@ extern void paimon_lock_modify(uint64 storage_id, bool exclusive);	/* row modifi
 extern bool paimon_try_lock_publish(uint64 storage_id);
 extern void paimon_lock_flush(uint64 storage_id);	/* one flush or reclaim at a time; taken before the publish lock */
 extern bool paimon_try_lock_flush(uint64 storage_id);
+extern bool paimon_flush_lock_is_held(uint64 storage_id);	/* by another session */
 
 /* One compaction of a bucket at a time: false if another one is at it.  Before the publish lock, apart from the flush lock. */
 extern bool paimon_try_lock_compact(uint64 storage_id, int bucket);

@@ -135,6 +135,19 @@ paimon_try_lock_flush(uint64 storage_id)
 	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
+/* See storage.h. */
+bool
+paimon_flush_lock_is_held(uint64 storage_id)
+{
+	LOCKTAG tag;
+
+	set_tag(&tag, storage_id, PAIMON_LOCK_FLUSH);
+	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	LockRelease(&tag, ExclusiveLock, false);
+	return false;
+}
+
 /* See storage.h.  A tag has room for 64 bits: two buckets may share one by chance, and then wait for each other's compaction. */
 bool
 paimon_try_lock_compact(uint64 storage_id, int bucket)

@@ -80,17 +80,26 @@ paimon_extent_visit(Relation rel, paimon_extent_visitor fn, void *arg)
 		PaimonMap *map;
 		Buffer     buf;
 		uint32     n;
+		uint32     nfree;
 
 		CHECK_FOR_INTERRUPTS();
 		buf = paimon_map_lock(rel, m, BUFFER_LOCK_SHARE, &map);
 		n = map->nexist;
+		nfree = map->nfree;
 		memcpy(copy, map->entries, sizeof(PaimonMapEntry) * n);
 		UnlockReleaseBuffer(buf);
 		for (uint32 i = 0; i < n; i++)
 		{
-			if (copy[i].owner != PAIMON_OWNER_FREE)
+			if (copy[i].owner == PAIMON_OWNER_FREE)
+				nfree--;
+			else
 				fn(arg, m * PAIMON_MAP_ENTRIES + i, copy[i].owner, copy[i].xid);
 		}
+		if (nfree != 0)
+			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+							errmsg("damaged extent map in block %u of table \"%s\"", paimon_map_block(m),
+								   RelationGetRelationName(rel)),
+							errdetail("It does not count its free extents right.")));
 	}
 	pfree(copy);
 }

@@ -243,6 +243,16 @@ paimon_storage_new_file_no(Relation rel, uint32 n)
 
 /* See storage.h. */
 uint64
+paimon_storage_next_file_no(Relation rel)
+{
+	PaimonMeta meta;
+
+	paimon_meta_read(rel, &meta);
+	return meta.next_file_no;
+}
+
+/* See storage.h. */
+uint64
 paimon_storage_new_row_no(Relation rel, uint32 n)
 {
 	return take_numbers(rel, offsetof(PaimonMeta, next_row_no), n);

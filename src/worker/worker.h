@@ -22,6 +22,7 @@ extern void paimon_worker_shmem_init(void);
 #define PAIMON_WORK_FLUSH	0x01
 #define PAIMON_WORK_RECLAIM	0x02
 #define PAIMON_WORK_SWEEP	0x04	/* with RECLAIM: orphans, free end */
+#define PAIMON_WORK_EXPIRE	0x80	/* snapshots, by the table's options, also if it is write-only; RECLAIM does it for others */
 #define PAIMON_WORK_COMPACT	0x10	/* as far as the table's options want it */
 #define PAIMON_WORK_FULL	0x20	/* with COMPACT: everything into the highest level */
 

@@ -93,6 +93,7 @@ typedef struct PaimonDatabase
 	TimestampTz visited;		/* last time a worker was there; 0 = never */
 	TimestampTz swept;			/* last time all its tables were looked at */
 	TimestampTz not_before;		/* the last worker was thrown out, or failed */
+	TimestampTz expire_at;		/* then a worker is wanted: snapshots expire by time; 0 = never */
 } PaimonDatabase;
 
 typedef struct PaimonWorkers
@@ -162,6 +163,8 @@ typedef struct PaimonVisit
 	bool		compacted;		/* one was published */
 	int			next_bucket;	/* COMPACT_NEXT: where to go on, -1 if nothing wants to be compacted */
 	bool		reclaim_pending;
+	uint32		freed;			/* extents */
+	TimestampTz expire_at;		/* of a visit that reclaims: when time alone lets files go; PG_INT64_MAX if it does not */
 	int64		snapshot_id;
 	int64		rows;
 	int			nsnapshots;

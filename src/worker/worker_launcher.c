@@ -5,7 +5,7 @@
  *
  * It is in no database itself and reads pg_database only.  Who runs is in shared memory, so a launcher that was killed and came back starts no second
  * workers.  A database is visited once after the server's start and when the extension was created there; after that only when a session asks,
- * or a table of it is due for a flush.  Each turn of its loop takes interrupts, or DROP DATABASE would wait for us (process barriers).
+ * a table of it is due for a flush, or snapshots that keep files are due to expire.  Each turn of its loop takes interrupts, or DROP DATABASE would wait for us (process barriers).
  *
  *-------------------------------------------------------------------------
  */
@@ -289,7 +289,7 @@ wants_worker(Oid dbid)
 	paimon_workers_lock();
 	d = paimon_database_note(dbid);
 	possible = paimon_worker_slot(dbid) == NULL && d->not_before <= now;
-	wanted = d->visited == 0 || d->wanted || paimon_request_waiting(dbid);
+	wanted = d->visited == 0 || d->wanted || paimon_request_waiting(dbid) || (d->expire_at != 0 && d->expire_at <= now);
 	paimon_workers_unlock();
 	return possible && (wanted || has_due(dbid));
 }

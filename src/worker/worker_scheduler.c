@@ -38,6 +38,7 @@
 #define STALL_FIRST_MS	100		/* a flush that got nowhere (a running transaction stops it) is tried again after this, then twice as long ... */
 #define STALL_MAX_MS	5000
 #define RECLAIM_MAX_MS	30000
+#define TRIM_MS		5000		/* a table rests when nothing was flushed, compacted or freed for so long */
 #define THROWN_OUT_MS	2000	/* after an exit that was not our wish: DROP DATABASE may be at work */
 
 /* What the worker remembers of a table while it runs. */
@@ -47,8 +48,12 @@ typedef struct TableState
 	TimestampTz flush_after;	/* not before */
 	int			stall_ms;
 	bool		reclaim;		/* something waits for the horizon */
+	bool		expire;			/* was compacted: snapshots expire though it is write-only */
 	TimestampTz reclaim_after;
 	int			reclaim_ms;
+	TimestampTz expire_at;		/* snapshots that keep files go then; PG_INT64_MAX: not by time */
+	bool		trim;			/* much may be free now: the end is given back when the table has come to rest */
+	TimestampTz trim_after;
 	bool		compact;		/* a bucket may want to be compacted */
 	int			compact_bucket; /* look from this one on */
 	TimestampTz compact_after;
@@ -60,12 +65,29 @@ static HTAB *states = NULL;
 
 /* ---- registration ---- */
 
+/* When snapshots of some table expire that keep files; 0: never. */
+static TimestampTz
+next_expiry(void)
+{
+	HASH_SEQ_STATUS seq;
+	TableState *s;
+	TimestampTz result = PG_INT64_MAX;
+
+	if (states == NULL)
+		return 0;
+	hash_seq_init(&seq, states);
+	while ((s = hash_seq_search(&seq)) != NULL)
+		result = Min(result, s->expire_at);
+	return result == PG_INT64_MAX ? 0 : result;
+}
+
 /* Runs when the transaction has been aborted and LWLocks are released. */
 static void
 leave(int code, Datum arg)
 {
 	PaimonDatabase *d;
 	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz expire_at = next_expiry();
 
 	paimon_shared_set_listener(MyDatabaseId, NULL);
 	paimon_workers_lock();
@@ -74,6 +96,7 @@ leave(int code, Datum arg)
 	if (code != 0)
 		d->not_before = TimestampTzPlusMilliseconds(now, THROWN_OUT_MS);
 	d->visited = now;
+	d->expire_at = expire_at;
 	memset(my_slot, 0, sizeof(*my_slot));
 	paimon_workers_unlock();
 	paimon_launcher_wake();
@@ -172,6 +195,7 @@ state_of(Oid relid)
 	{
 		memset(s, 0, sizeof(*s));
 		s->relid = relid;
+		s->expire_at = PG_INT64_MAX;
 	}
 	return s;
 }
@@ -222,6 +246,13 @@ work_on(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
 		s->reclaim_after = now;
 		s->reclaim_ms = paimon_naptime;
 	}
+	if (visit->progress || visit->compacted || visit->freed > 0)
+		s->trim_after = TimestampTzPlusMilliseconds(now, TRIM_MS);
+	if (visit->freed > 0)
+		s->trim = true;
+	s->expire |= visit->compacted;
+	if ((work & PAIMON_WORK_SWEEP) && visit->outcome == PAIMON_WORK_DONE && !visit->failed)
+		s->trim = false;
 	if (visit->progress)
 	{
 		s->stall_ms = 0;
@@ -234,6 +265,9 @@ work_on(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
 	}
 	if ((work & PAIMON_WORK_RECLAIM) && visit->outcome == PAIMON_WORK_DONE && !visit->failed)
 	{
+		s->expire_at = visit->expire_at;
+		if (work & PAIMON_WORK_EXPIRE)
+			s->expire = visit->reclaim_pending;
 		s->reclaim = visit->reclaim_pending;
 		s->reclaim_ms = Min(Max(s->reclaim_ms, 100) * 2, RECLAIM_MAX_MS);
 		s->reclaim_after = TimestampTzPlusMilliseconds(now, s->reclaim_ms);
@@ -291,6 +325,20 @@ flush_due(bool *later)
 	return any;
 }
 
+/* What a table needs now beside flushes and compactions; 0: nothing.  *later: something is due that has to wait. */
+static int
+cleaning_work(const TableState *s, TimestampTz now, bool *later)
+{
+	bool		reclaim = s->reclaim || s->expire_at <= now;
+
+	if (reclaim && s->reclaim_after <= now)
+		return PAIMON_WORK_RECLAIM | (s->expire ? PAIMON_WORK_EXPIRE : 0);
+	if (s->trim && s->trim_after <= now)
+		return PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP;
+	*later |= reclaim || s->trim;
+	return 0;
+}
+
 static void
 reclaim_some(bool *later)
 {
@@ -305,21 +353,18 @@ reclaim_some(bool *later)
 	hash_seq_init(&seq, states);
 	while ((s = hash_seq_search(&seq)) != NULL)
 	{
-		if (!s->reclaim)
-			continue;
-		if (s->reclaim_after <= now)
+		if (cleaning_work(s, now, later) != 0)
 			todo = lappend_oid(todo, s->relid);
-		else
-			*later = true;
 	}
 	foreach(lc, todo)
 	{
 		PaimonVisit visit;
+		int			work = cleaning_work(state_of(lfirst_oid(lc)), now, later);
 
 		CHECK_FOR_INTERRUPTS();
-		if (paimon_failure_next_try(MyDatabaseId, lfirst_oid(lc), false) > now)
+		if (work == 0 || paimon_failure_next_try(MyDatabaseId, lfirst_oid(lc), false) > now)
 			continue;
-		work_on(lfirst_oid(lc), 0, PAIMON_WORK_RECLAIM, -1, &visit);
+		work_on(lfirst_oid(lc), 0, work, -1, &visit);
 		*later |= visit.reclaim_pending;
 	}
 }
@@ -389,12 +434,23 @@ compact_some(bool *later)
 
 /* Nobody knows what was left when the last worker ended. */
 static void
-compact_all_later(void)
+look_at_all_later(void)
 {
 	ListCell   *lc;
+	TimestampTz expire_at;
 
+	paimon_workers_lock();
+	expire_at = paimon_database_note(MyDatabaseId)->expire_at;
+	paimon_database_note(MyDatabaseId)->expire_at = 0;
+	paimon_workers_unlock();
 	foreach(lc, paimon_list_tables())
-		state_of(lfirst_oid(lc))->compact = true;
+	{
+		TableState *s = state_of(lfirst_oid(lc));
+
+		s->compact = true;
+		if (expire_at != 0)
+			s->expire_at = expire_at;
+	}
 }
 
 /* All tables of the database, now and then: after a restart nobody else knows what their logs hold. */
@@ -440,7 +496,7 @@ loop(void)
 	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "paimon worker pass", ALLOCSET_DEFAULT_SIZES);
 	TimestampTz active = GetCurrentTimestamp();
 
-	compact_all_later();
+	look_at_all_later();
 	for (;;)
 	{
 		bool		any;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * worker_table.c
- *	  A worker's visit to one table: flush, compact, reclaim, look.
+ *	  A worker's visit to one table: flush, compact, expire, reclaim, look.
  *
  * Each step is a transaction of its own.  The table is locked conditionally (H14): whoever holds or awaits a strong lock goes first, and those who wait for
  * us are told.  Errors end the visit, not the worker.  A session that we block cancels us after deadlock_timeout: that is no failure.
@@ -197,6 +197,37 @@ compact_next(Oid relid, int from, PaimonVisit *visit)
 	visit->next_bucket = bucket + 1;
 }
 
+/* `asked`: by name, so write-only tables are no exception.  Its transaction must end before reclaiming: what it lets go waits for its xid. */
+static void
+expire(Oid relid, bool asked, PaimonVisit *visit)
+{
+	Relation	rel;
+
+	visit->expire_at = PG_INT64_MAX;
+	begin("expiring snapshots of", relid);
+	rel = open_conditionally(relid, visit);
+	if (rel != NULL)
+	{
+		PaimonTable *table = paimon_table_get(rel, false);
+		PaimonExpireResult result;
+
+		if (asked || !table->options.write_only)
+		{
+			report("expiring snapshots of", rel);
+			paimon_expire_snapshots(rel, table, &result);
+			visit->expire_at = result.next;
+			visit->reclaim_pending = result.busy;
+			if (result.snapshots > 0)
+				elog(DEBUG1, "table \"%s\": " INT64_FORMAT " snapshots expired, " INT64_FORMAT " files let go", RelationGetRelationName(rel),
+					 result.snapshots, result.files);
+		}
+		paimon_table_release(table);
+		relation_close(rel, NoLock);
+	}
+	CommitTransactionCommand();
+	PAIMON_STOP_POINT("expire-committed");
+}
+
 static void
 reclaim(Oid relid, bool sweep, PaimonVisit *visit)
 {
@@ -211,7 +242,8 @@ reclaim(Oid relid, bool sweep, PaimonVisit *visit)
 
 		report("reclaiming space of", rel);
 		paimon_reclaim_table(rel, table, sweep, &result);
-		visit->reclaim_pending = result.pending;
+		visit->reclaim_pending |= result.pending;
+		visit->freed = result.extents;
 		if (result.extents > 0 || result.pages_truncated > 0)
 			elog(DEBUG1, "table \"%s\": %u extents freed (%u files, %u orphans), %u pages truncated", RelationGetRelationName(rel),
 				 result.extents, result.files, result.orphans, result.pages_truncated);
@@ -274,6 +306,8 @@ do_visit(Oid relid, int work, int bucket, PaimonVisit *visit)
 			compact_next(relid, bucket, visit);
 		visit->compacting = false;
 	}
+	if ((work & (PAIMON_WORK_EXPIRE | PAIMON_WORK_RECLAIM)) && visit->outcome == PAIMON_WORK_DONE && !visit->gone)
+		expire(relid, (work & PAIMON_WORK_EXPIRE) != 0, visit);
 	if ((work & PAIMON_WORK_RECLAIM) && visit->outcome == PAIMON_WORK_DONE && !visit->gone)
 		reclaim(relid, (work & PAIMON_WORK_SWEEP) != 0, visit);
 }
@@ -316,6 +350,7 @@ paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVis
 
 	memset(visit, 0, sizeof(*visit));
 	visit->outcome = PAIMON_WORK_DONE;
+	visit->expire_at = PG_INT64_MAX;
 	error_context_stack = &callback;
 	PG_TRY();
 	{

@@ -18,7 +18,7 @@
 
 PG_FUNCTION_INFO_V1(paimon_test_sweep);
 
-/* paimon.test_sweep(table): flush, reclaim, orphans, free end.  We hold no lock meanwhile, or the free end would stay. */
+/* paimon.test_sweep(table): flush, expire, reclaim, orphans, free end.  We hold no lock meanwhile, or the free end would stay. */
 Datum
 paimon_test_sweep(PG_FUNCTION_ARGS)
 {
@@ -28,7 +28,7 @@ paimon_test_sweep(PG_FUNCTION_ARGS)
 	PaimonWorkOutcome outcome;
 
 	UnlockRelationOid(relid, AccessShareLock);
-	outcome = paimon_worker_do(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &snapshot_id);
+	outcome = paimon_worker_do(rel, PAIMON_WORK_FLUSH | PAIMON_WORK_EXPIRE | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, &snapshot_id);
 	relation_close(rel, NoLock);
 	PG_RETURN_BOOL(outcome == PAIMON_WORK_DONE);
 }

@@ -63,7 +63,7 @@ SELECT count(*) FROM t WHERE k = 1234;
 SELECT count(*) FROM t WHERE k = 1230;
 -- again: nothing to do, no snapshot
 SELECT paimon.compact('t');
-SELECT snapshot_id, commit_kind, total_record_count, delta_record_count FROM paimon.snapshots('t');
+SELECT snapshot_id, commit_kind, total_record_count, delta_record_count FROM paimon.snapshots('t') ORDER BY 1 DESC LIMIT 1;
 
 -- what is in memory is flushed first; one bucket only
 SELECT put(3000, 3100, 1, 4);

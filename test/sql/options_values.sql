@@ -24,7 +24,7 @@ CREATE TABLE bad (a int) USING paimon WITH (bucket = 1, "bucket" = 2);
 CREATE TABLE bad (a int) USING paimon WITH ("changelog-producer" = 'input');
 CREATE TABLE bad (a int) USING paimon WITH (compaction_async = false);
 CREATE TABLE bad (a int) USING paimon WITH ("num-sorted-run.stop-trigger" = 5);
-CREATE TABLE bad (a int) USING paimon WITH ("snapshot.num-retained.min" = 5);
+CREATE TABLE bad (a int) USING paimon WITH ("tag.num-retained-max" = 5);
 CREATE TABLE bad (a int) USING paimon WITH ("fields.a.aggregate-function" = 'sum');
 CREATE TABLE bad (a int, b int) USING paimon WITH ("fields.a,b.sequence-group" = 'c');
 CREATE TABLE bad (a int) USING paimon WITH ("deduplicate.ignore-delete" = true);

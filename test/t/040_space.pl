@@ -149,7 +149,7 @@ sub close_file
 	my ($table) = @_;
 	sql(<<EOS);
 BEGIN;
-UPDATE paimon.file f SET closing_xid = pg_current_xact_id(), removed_snapshot = 1000 FROM paimon.storage s
+UPDATE paimon.file f SET closing_xid = pg_current_xact_id(), removed_snapshot = 1 FROM paimon.storage s
 WHERE s.storage_id = f.storage_id AND s.relid = '$table'::regclass
 AND f.file_no = (SELECT min(file_no) FROM paimon.file g WHERE g.storage_id = f.storage_id AND g.closing_xid = '0');
 UPDATE paimon.log l SET version = version + 1 FROM paimon.storage s WHERE s.storage_id = l.storage_id AND s.relid = '$table'::regclass;

@@ -42,11 +42,11 @@ sub result
 	return $session->{stdout} . $session->{stderr};
 }
 
-# A table with some runs that no worker compacts by itself, and what it holds.
+# A table with some runs that no worker compacts by itself, and what it holds.  Only the newest snapshot is kept: replaced files go at once.
 sub make_table
 {
 	my ($name, $options) = @_;
-	sql("DROP TABLE IF EXISTS $name; CREATE TABLE $name (a int PRIMARY KEY, b text) USING paimon WITH (\"write-only\" = true" . ($options // '') . ')');
+	sql("DROP TABLE IF EXISTS $name; CREATE TABLE $name (a int PRIMARY KEY, b text) USING paimon WITH (\"write-only\" = true, \"snapshot.num-retained.min\" = 1, \"snapshot.num-retained.max\" = 1" . ($options // '') . ')');
 	for my $n (1 .. 3)
 	{
 		sql("INSERT INTO $name SELECT i, md5((i * $n)::text) FROM generate_series($n, 5000, $n) i; DELETE FROM $name WHERE a % 10 = $n");
@@ -193,7 +193,7 @@ until_true(q{SELECT count(*) = 0 FROM paimon.file WHERE closing_xid <> '0'}, 'th
 no_leak('t', 'with their space');
 
 # A file that only changes its level: readers with old snapshots see it where it was, and it is not freed with its old row.
-sql(q{DROP TABLE t; CREATE TABLE t (a int PRIMARY KEY, b text) USING paimon WITH ("write-only" = true, "compaction.small-file-ratio" = 0)});
+sql(q{DROP TABLE t; CREATE TABLE t (a int PRIMARY KEY, b text) USING paimon WITH ("write-only" = true, "compaction.small-file-ratio" = 0, "snapshot.num-retained.min" = 1, "snapshot.num-retained.max" = 1)});
 sql("INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 5000) i; SELECT paimon.flush('t')");
 $want = sum('t');
 $reader = $node->background_psql($db);
