@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 
+import bench_mixed as m
 import bench_workloads as w
 from bench_server import COLUMNS, ENGINES, Session
 
@@ -30,9 +31,17 @@ TARGETS = [
     ("W3/100", "wal_bytes_row", "ratio at most", 1 / 3),
     ("W7 UPDATE", "rows_per_s", "ratio", 2.0),
     ("W7 DELETE", "rows_per_s", "ratio", 2.0),
+    ("W8 uniform", "rows_per_s", "ratio", 3.0),
+    ("W8 uniform", "peak_size", "times at most", 2.0),
+    ("W8 uniform", "scan", "times at most", 1.5),
+    ("W8 zipf", "rows_per_s", "ratio", 4.0),
+    ("W8 zipf", "peak_size", "times at most", 2.0),
+    ("W8 zipf", "scan", "times at most", 1.5),
+    ("W11 commit", "max_ms", "ms at most", 100),
 ]
 UNITS = {"rows_per_s": "rows/s", "settled_rows_per_s": "rows/s settled", "cpu_us_row": "us CPU/row", "wal_bytes_row": "WAL B/row",
-         "stored_bytes_row": "stored B/row", "p99_ms": "p99 ms", "per_s": "per s"}
+         "stored_bytes_row": "stored B/row", "p99_ms": "p99 ms", "max_ms": "longest ms", "per_s": "per s",
+         "peak_size": "x tidy size", "scan": "x tidy scan", "vacuum_s": "s VACUUM"}
 
 
 class Bench:
@@ -43,7 +52,7 @@ class Bench:
         self.rounds = int(env.get("BENCH_ROUNDS") or 3)
         self.seconds = float(env.get("BENCH_SECONDS") or 10)
         self.large_rows = int(env.get("BENCH_LARGE_ROWS") or 10000000)
-        self.only = (env.get("BENCH_ONLY") or "W1 W2 W3 W4 W5 W7 memory").split()
+        self.only = (env.get("BENCH_ONLY") or "W1 W2 W3 W4 W5 W7 W8 W11 memory").split()
         self.seed = int(env.get("SEED") or 20240601)
         self.round = 0
         self.figures = {}
@@ -95,6 +104,11 @@ class Bench:
         if self.wants("W3"):
             for batch in (1, 10, 100):
                 w.w3_stream(self, batch)
+        if self.wants("W8"):
+            for law in ("uniform", "zipf"):
+                m.w8_churn(self, law)
+        if self.wants("W11"):
+            m.w11_mixed(self)
 
     def run(self):
         self.say(f"{self.rows} rows, {self.rounds} rounds, seed {self.seed}; medians; the engines agreed after each workload")
@@ -137,6 +151,8 @@ def judge(target, value, ratio):
         return f">= {limit:g} x: {'ok' if ratio >= limit else 'FALLS SHORT'}"
     if kind == "ratio at most":
         return f"<= {limit:.2f} x: {'ok' if ratio <= limit else 'FALLS SHORT'}"
+    if kind in ("times at most", "ms at most"):
+        return f"<= {limit:g} {kind.split()[0]}: {'ok' if value <= limit else 'FALLS SHORT'}"
     return f"<= {limit:g} B: {'ok' if value <= limit else 'FALLS SHORT'}"
 
 

@@ -94,22 +94,48 @@ def checksums(session, engine):
     return session.run(f"SELECT count(*), sum(qty), sum(amount), sum(hashtextextended(t::text, 0)::numeric) FROM t_{engine} t")
 
 
-def pgbench(script, clients, transactions, directory, seed):
-    """Runs a script with prepared statements; returns seconds and the latencies in ms, sorted."""
-    prefix = os.path.join(directory, "latency")
+class SizeSampler(threading.Thread):
+    """Largest size of a table while something else runs, in bytes."""
+
+    def __init__(self, engine):
+        super().__init__(daemon=True)
+        self.engine = engine
+        self.session = Session()
+        self.done = threading.Event()
+        self.peak = 0
+
+    def run(self):
+        while not self.done.wait(0.25):
+            self.peak = max(self.peak, size(self.session, self.engine))
+
+    def stop(self):
+        self.done.set()
+        self.join()
+        self.session.close()
+        return self.peak
+
+
+def pgbench(script, clients, transactions, directory, seed, seconds=None, rate=None, name="latency"):
+    """
+    Runs a script with prepared statements, so many transactions a client, or for some seconds at some rate (transactions a second); returns seconds and
+    the latencies in ms, sorted.
+    """
+    prefix = os.path.join(directory, name)
     for old in glob.glob(prefix + ".*"):
         os.remove(old)
-    command = ["pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", "2", "-t", str(transactions),
+    command = ["pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", str(min(clients, 2)),
                f"--random-seed={seed}", "-l", f"--log-prefix={prefix}", "-f", script]
+    command += ["-T", str(int(seconds))] if seconds else ["-t", str(transactions)]
+    command += ["-R", str(rate)] if rate else []
     begin = time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    seconds = time.monotonic() - begin
+    took = time.monotonic() - begin
     if done.returncode != 0:
         raise RuntimeError(f"pgbench failed:\n{done.stdout[:1000]}")
     latencies = []
-    for name in glob.glob(prefix + ".*"):
-        with open(name) as f:
+    for log in glob.glob(prefix + ".*"):
+        with open(log) as f:
             latencies += [int(line.split()[2]) / 1000 for line in f]
-    if len(latencies) != clients * transactions:
+    if not seconds and len(latencies) != clients * transactions:
         raise RuntimeError(f"pgbench did {len(latencies)} of {clients * transactions} transactions:\n{done.stdout}")
-    return seconds, sorted(latencies)
+    return took, sorted(latencies)

@@ -49,16 +49,17 @@ def w2_upsert(bench):
     agree(bench, "W2")
 
 
-def stream_script(bench, engine, batch):
+def stream_script(bench, engine, batch, law="uniform"):
     """
-    A pgbench script for W3.  The i-th row of a transaction has its key in the i-th stripe of the keys, so rows of a statement are in order
+    A pgbench script of upserts.  The i-th row of a transaction has its key in the i-th stripe of the keys, so rows of a statement are in order
     (heap cannot deadlock) and distinct; the key's remainder is the client, so the result does not depend on who commits first.
     """
-    name = os.path.join(bench.directory, f"w3_{engine}_{batch}.sql")
+    name = os.path.join(bench.directory, f"stream_{engine}_{batch}_{law}.sql")
     stripe = bench.rows // batch // CLIENTS
+    draw = {"uniform": f"random(0, {stripe - 1})", "zipf": f"(random_zipfian(1, {stripe}, 1.1) - 1)"}[law]
     with open(name, "w") as f:
         for i in range(batch):
-            f.write(f"\\set id{i} (random(0, {stripe - 1}) + {i * stripe}) * {CLIENTS} + :client_id + 1\n")
+            f.write(f"\\set id{i} ({draw} + {i * stripe}) * {CLIENTS} + :client_id + 1\n")
         f.write("\\set c random(1, 90000)\n\\set q random(1, 50)\n")
         # A prepared statement of pgbench has room for 255 parameters.
         changing = [(f":c::int + {i}", ":q") if i < 70 else (str(i * 900), str(i % 50)) for i in range(batch)]
