@@ -407,4 +407,21 @@ paimon_index_compares_like_btree(IndexAmRoutine *am)
 }
 #endif
 
+/* What a compaction waits for that is held back: extensions can name such things since 17; until then it is as vacuum's. */
+#if PG_VERSION_NUM < 170000
+#include "utils/wait_event.h"
+#define paimon_wait_event_throttle() WAIT_EVENT_VACUUM_DELAY
+#else
+#include "utils/wait_event.h"
+static inline uint32
+paimon_wait_event_throttle(void)
+{
+	static uint32 event = 0;
+
+	if (event == 0)
+		event = WaitEventExtensionNew("PaimonCompactionDelay");
+	return event;
+}
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

@@ -63,7 +63,7 @@ static const PaimonModule modules[] = {
 	{"memtables", paimon_shared_init, paimon_shared_shmem_size, paimon_shared_shmem_init},
 	{"tables", paimon_table_init, NULL, NULL},
 	{"write buffer", paimon_buffer_init, NULL, NULL},
-	{"flush", paimon_compact_init, NULL, NULL},
+	{"flush", paimon_compact_init, paimon_history_shmem_size, paimon_history_shmem_init},
 	{"ddl", paimon_ddl_init, NULL, NULL},
 	{"storages of dropped tables", paimon_ddl_hooks_init, NULL, NULL},
 	{"executor", paimon_executor_init, NULL, NULL},

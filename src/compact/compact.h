@@ -60,20 +60,48 @@ typedef struct PaimonCompactResult
 	int64		bytes_out;
 } PaimonCompactResult;
 
-/* A bucket that wants to be compacted by the table's options, from bucket `from` on and round; -1 if there is none.  Reads the manifest. */
-extern int	paimon_compact_next(Relation rel, PaimonTable *table, int from);
+/* A bucket that wants to be compacted, see paimon_compact_wanted. */
+typedef struct PaimonCompactWanted
+{
+	int32		bucket;
+	bool		urgent;			/* its runs are near the stop trigger */
+	int64		bytes;			/* of the runs that would be merged */
+} PaimonCompactWanted;
+
+/* All buckets that want to be compacted by the table's options, palloc'd; *n: how many.  Reads the manifest. */
+extern PaimonCompactWanted *paimon_compact_wanted(Relation rel, PaimonTable *table, int *n);
+
+/* What is said of a compaction: */
+#define PAIMON_DO_FULL		0x01	/* into the highest level, whatever the options want */
+#define PAIMON_DO_REQUESTED	0x02	/* a user asked for it: not held back */
+#define PAIMON_DO_HURRY		0x04	/* not held back */
 
 /*
- * Compacts a bucket once, if its runs and the options want it, or fully if `full`.  In the current transaction, which a worker commits right after; the
+ * Compacts a bucket once, if its runs and the options want it, or fully.  In the current transaction, which a worker commits right after; the
  * bucket's lock stays until then, as does the publish lock if anything was published.  The relation is locked AccessShare at least.
  */
-extern void paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, int bucket, bool full, PaimonCompactResult *result);
+extern void paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, int bucket, int flags, PaimonCompactResult *result);
 
 /*
  * A bucket (-1: all) in the current transaction.  Refuses (by error) where the transaction's snapshot would come to see too much; a bucket at which
  * somebody else is gets a NOTICE.
  */
 extern void paimon_compact_in_backend(Relation rel, PaimonTable *table, int bucket, bool full);
+
+/*
+ * Compactions of the storage that run now are not held back by the throttle for the next `ms` milliseconds: writers wait for them.  Whoever waits calls it
+ * again before that time is over.  Never fails; no LWLock may be held.
+ */
+extern void paimon_throttle_lift(uint64 storage_id, int ms);
+
+/*
+ * Asked by every merge now and then, with the bytes read and those to be read: true makes it give up with ERRCODE_LOCK_NOT_AVAILABLE.  src/worker sets it.
+ */
+extern bool (*paimon_compaction_yield_hook) (int64 done, int64 total);
+
+/* Shared memory of throttle, progress and history. */
+extern Size paimon_history_shmem_size(void);
+extern void paimon_history_shmem_init(void);
 
 /* ---- expiry of snapshots ---- */
 

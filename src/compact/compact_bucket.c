@@ -15,36 +15,59 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "compact/compact_internal.h"
+#include "compact/compact_progress.h"
 #include "stop.h"
 
-static void
+/* False: nothing was to be done. */
+static bool
 compact_locked(PaimonCompaction *c, PaimonCompactResult *result)
 {
 	c->end = paimon_at_end_begin(c->table);
 	if (!paimon_compact_pick(c))
-		return;
+		return false;
+	paimon_compaction_picked(c->note, c);
+	PAIMON_STOP_POINT("compact-picked");
 	paimon_compact_rewrite(c);
 	if (c->nmerged == 0 && c->nlifted == 0)
-		return;					/* all is where it belongs */
+		return false;			/* all is where it belongs */
+	paimon_compaction_phase(c->note, PAIMON_PHASE_PUBLISHING);
 	if (!paimon_compact_publish(c, result))
 	{
 		result->lost = true;
-		ereport(LOG,
-				(errmsg("compaction of table \"%s\", bucket %d was given up", RelationGetRelationName(c->rel), c->bucket),
-				 errdetail("Its files were replaced meanwhile.")));
-		return;
+		paimon_compaction_failed(c->note, PAIMON_COMPACTION_LOST, NULL);
+		return true;
 	}
 	result->published = true;
+	paimon_compaction_done(c->note, c, result);
 	elog(DEBUG1, "table \"%s\", bucket %d: %d runs compacted to level %d (%s), %d files merged into %d, %d lifted",
 		 RelationGetRelationName(c->rel), c->bucket, c->plan.nruns, c->plan.output_level,
 		 paimon_compaction_reason_name(c->plan.reason), c->nmerged, c->noutputs, c->nlifted);
+	return true;
+}
+
+/* The error that is being handled goes into the history.  (That of a process that has to end is not handled: see compact_history.c.) */
+static void
+note_error(PaimonCompaction *c, MemoryContext cxt)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	ErrorData  *edata = CopyErrorData();
+	PaimonCompactionOutcome outcome = PAIMON_COMPACTION_FAILED;
+
+	if (c->note->yielding)
+		outcome = PAIMON_COMPACTION_YIELDED;
+	else if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		outcome = PAIMON_COMPACTION_CANCELLED;
+	if (c->note->record.phase != PAIMON_PHASE_CHOOSING && c->table->shared != NULL)
+		paimon_shared_request_sweep(MyDatabaseId, RelationGetRelid(c->rel));
+	paimon_compaction_failed(c->note, outcome, edata);
+	MemoryContextSwitchTo(old);
 }
 
 void
-paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, int bucket, bool full, PaimonCompactResult *result)
+paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, int bucket, int flags, PaimonCompactResult *result)
 {
-	PaimonCompaction c = {.rel = rel, .table = table, .mode = mode, .bucket = bucket, .full = full};
+	PaimonCompaction c = {.rel = rel, .table = table, .mode = mode, .bucket = bucket, .full = (flags & PAIMON_DO_FULL) != 0};
+	bool		throttled = mode == PAIMON_FLUSH_WORKER && (flags & (PAIMON_DO_REQUESTED | PAIMON_DO_HURRY)) == 0;
 	MemoryContext cxt;
 	MemoryContext old;
 
@@ -59,7 +82,18 @@ paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, in
 	}
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon compaction", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
-	compact_locked(&c, result);
+	c.note = paimon_compaction_begin(&c, (flags & PAIMON_DO_REQUESTED) != 0, throttled);
+	PG_TRY();
+	{
+		if (!compact_locked(&c, result))
+			paimon_compaction_forget(c.note);
+	}
+	PG_CATCH();
+	{
+		note_error(&c, cxt);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 }
@@ -85,7 +119,7 @@ paimon_compact_in_backend(Relation rel, PaimonTable *table, int bucket, bool ful
 		do
 		{
 			CHECK_FOR_INTERRUPTS();
-			paimon_compact_bucket(rel, table, PAIMON_FLUSH_BACKEND, b, full, &result);
+			paimon_compact_bucket(rel, table, PAIMON_FLUSH_BACKEND, b, PAIMON_DO_REQUESTED | (full ? PAIMON_DO_FULL : 0), &result);
 			if (result.busy)
 				ereport(NOTICE,
 						(errmsg("bucket %d of table \"%s\" is being compacted by another session", b, RelationGetRelationName(rel))));

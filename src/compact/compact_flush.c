@@ -23,7 +23,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "compact/compact_internal.h"
+#include "compact/compact_progress.h"
 #include "core/core_key.h"
 #include "memtable/buffer.h"
 #include "merge/merge.h"
@@ -489,5 +489,7 @@ void
 paimon_compact_init(void)
 {
 	paimon_at_end_init();
+	paimon_history_init();
+	paimon_throttle_init();
 	paimon_precommit_flush_hook = precommit_flush;
 }

@@ -42,6 +42,7 @@ typedef struct PaimonCompaction
 	PaimonFlushMode mode;
 	int			bucket;
 	bool		full;			/* asked for by name */
+	struct PaimonCompactionNote *note;	/* compact_progress.h */
 
 	/* picked */
 	PaimonLevels *levels;		/* of the table, as they were then */
@@ -55,6 +56,7 @@ typedef struct PaimonCompaction
 	int			nmerged;
 	PaimonFileRow *outputs;		/* ... by these */
 	int			noutputs;
+	int64		rows_written;
 	XLogRecPtr	lsn;			/* to be flushed before publishing */
 	PaimonAtEnd *end;
 } PaimonCompaction;

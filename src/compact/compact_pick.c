@@ -10,12 +10,16 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "pgtime.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "compact/compact_internal.h"
+
+#define URGENT_BEFORE_STOP 2	/* so many runs before writers have to wait, a bucket goes first */
+#define STOP_TRIGGER(c) ((c)->table->options.compaction_trigger * 2)
 
 static void
 fill_options(const PaimonOptions *from, PaimonCompactionOptions *to)
@@ -139,32 +143,45 @@ paimon_compact_pick(PaimonCompaction *c)
 	return result;
 }
 
-int
-paimon_compact_next(Relation rel, PaimonTable *table, int from)
+static void
+fill_wanted(const PaimonCompaction *c, PaimonCompactWanted *w)
+{
+	w->bucket = c->bucket;
+	PaimonCompactionRun *runs = fill_runs(c->runs);
+	PaimonCompactionCount count;
+
+	paimon_compaction_count(runs, c->runs->nruns, &count);
+	pfree(runs);
+	w->urgent = count.counted >= STOP_TRIGGER(c) - URGENT_BEFORE_STOP;
+	w->bytes = 0;
+	for (int i = 0; i < c->plan.nruns; i++)
+		w->bytes += c->runs->runs[c->plan.first + i].bytes;
+}
+
+PaimonCompactWanted *
+paimon_compact_wanted(Relation rel, PaimonTable *table, int *n)
 {
 	PaimonCompaction c = {.rel = rel, .table = table};
+	PaimonCompactWanted *result;
 	MemoryContext cxt;
 	MemoryContext old;
 	Snapshot	snapshot;
 	PaimonLogRow log;
-	int			result = -1;
 
+	*n = 0;
 	if (table->storage_id == 0)
-		return -1;
+		return NULL;
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon compaction choice", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	snapshot = paimon_catalog_latest_snapshot();
 	c.levels = paimon_levels_load(table->storage_id, RelationGetRelationName(rel), snapshot, &log);
-
-	/* from `from` on, then those before */
-	for (int pass = 0; pass < 2 && result < 0; pass++)
+	result = MemoryContextAlloc(old, sizeof(PaimonCompactWanted) * Max(c.levels->nbuckets, 1));
+	for (int i = 0; i < c.levels->nbuckets; i++)
 	{
-		for (int i = 0; i < c.levels->nbuckets && result < 0; i++)
-		{
-			c.bucket = c.levels->buckets[i].bucket;
-			if ((c.bucket >= from) == (pass == 0) && choose(&c, snapshot))
-				result = c.bucket;
-		}
+		CHECK_FOR_INTERRUPTS();
+		c.bucket = c.levels->buckets[i].bucket;
+		if (choose(&c, snapshot))
+			fill_wanted(&c, &result[(*n)++]);
 	}
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);

@@ -19,12 +19,14 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "compact/compact_internal.h"
+#include "compact/compact_progress.h"
 #include "merge/merge.h"
 #include "run/run.h"
 #include "run/run_group.h"
 #include "scan/scan.h"
 #include "stop.h"
+
+#define ROWS_A_POINT 1024		/* between two looks at what else there is to do */
 
 static void *
 rewrite_alloc(void *arg, size_t size)
@@ -201,6 +203,11 @@ rewrite_stretch(PaimonCompaction *c, const PaimonCompactionStep *step, const boo
 			CHECK_FOR_INTERRUPTS();
 			InvalidateCatalogSnapshot();
 			group = row.group;
+		}
+		if (++c->rows_written % ROWS_A_POINT == 0)
+		{
+			paimon_throttle_point(c->note, c->rows_written);
+			PAIMON_STOP_POINT("compact-merging");
 		}
 		add_row(c, writer, &row, values, nulls);
 	}

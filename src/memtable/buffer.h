@@ -84,4 +84,10 @@ extern void paimon_bulk_register(PaimonTable *table, Relation rel, PaimonFileRow
  */
 extern void (*paimon_precommit_flush_hook) (PaimonTable *table, Relation rel);
 
+/*
+ * Called at the beginning of pre-commit, before it takes any lock, for each table with "compaction.async" = false that was written to: may wait for a worker.
+ * src/worker sets it.
+ */
+extern void (*paimon_precommit_wait_hook) (PaimonTable *table, Relation rel);
+
 #endif							/* PAIMON_BUFFER_H */

@@ -45,6 +45,7 @@ typedef struct Commit
 } Commit;
 
 void		(*paimon_precommit_flush_hook) (PaimonTable *table, Relation rel) = NULL;
+void		(*paimon_precommit_wait_hook) (PaimonTable *table, Relation rel) = NULL;
 
 /* Large commits that hold their table's bulk slot. */
 static List *bulks = NIL;		/* of PaimonShared */
@@ -480,6 +481,13 @@ precommit(bool prepare)
 	PushActiveSnapshot(GetTransactionSnapshot());
 
 	commits = collect(&n);
+	for (int i = 0; i < n; i++)
+	{
+		const PaimonTable *table = commits[i].wb->table;
+
+		if (!table->options.compaction_async && table->shared != NULL && paimon_precommit_wait_hook != NULL)
+			paimon_precommit_wait_hook(commits[i].wb->table, commits[i].rel);
+	}
 	for (int i = 0; i < n; i++)
 	{
 		classify(&commits[i], prepare);

@@ -68,6 +68,7 @@ typedef struct PaimonOptions
 
 	/* compaction; 0 = off unless stated */
 	bool		write_only;		/* only on request */
+	bool		compaction_async;	/* false: commits wait for it; true */
 	bool		force_up_level0;
 	bool		force_rewrite_all;	/* a full compaction rewrites every file */
 	int32		num_levels;		/* level 0 included; 3 */

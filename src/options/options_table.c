@@ -76,6 +76,9 @@ const PaimonOptionDef paimon_option_defs[] = {
 	{BUILT("write-only", BOOL, ANY_TABLE, AT_ONCE, "false",
 		   "Commits neither compact nor expire anything; that is left to explicit calls."),
 	0, 0, NULL, NULL, FIELD(write_only)},
+	{BUILT("compaction.async", BOOL, ANY_TABLE, AT_ONCE, "true",
+		   "Commits do not wait for the compaction of buckets whose trigger has passed."),
+	0, 0, NULL, NULL, FIELD(compaction_async)},
 	{BUILT("num-levels", INT, ANY_TABLE, AT_ONCE, "3",
 		   "Number of levels of a bucket, level 0 included."),
 	2, 64, NULL, NULL, FIELD(num_levels)},
@@ -135,8 +138,6 @@ const PaimonOptionDef paimon_option_defs[] = {
 	0, 0, NULL, NULL, -1, false},
 
 	/* ---- planned ---- */
-	NOT_YET("compaction.async", BOOL, ANY_TABLE, AT_ONCE, "true",
-			"Commits do not wait for the compaction that they start."),
 	NOT_YET("sequence.field", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
 			"Columns that decide which row of a key is the newest."),
 	NOT_YET("sequence.field.sort-order", ENUM, KEY_TABLE, WHOLE_TABLE, "ascending",

@@ -43,4 +43,9 @@ extern PaimonWorkOutcome paimon_worker_do(Relation rel, int work, int64 *snapsho
 /* The same; COMPACT goes for this bucket only (-1: all). */
 extern PaimonWorkOutcome paimon_worker_do_bucket(Relation rel, int work, int bucket, int64 *snapshot_id);
 
+/* The same, where an error must not become ours: it is told as a WARNING. */
+extern PaimonWorkOutcome paimon_worker_try(Relation rel, int work);
+
+extern void paimon_worker_wait_init(void);	/* compaction.async */
+
 #endif							/* PAIMON_WORKER_H */

@@ -17,6 +17,7 @@
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 
+#include "compact/compact.h"
 #include "compat.h"
 #include "worker/worker.h"
 
@@ -24,6 +25,8 @@
 #define PAIMON_REQUESTS 128		/* sessions that wait for a worker at the same time; more have to wait for a place */
 #define PAIMON_FAILURES 256		/* tables with a failure that are remembered */
 #define PAIMON_DATABASES 512	/* databases that are remembered */
+#define PAIMON_JOBS 1024		/* buckets that wait for a compaction; more are found again later */
+#define PAIMON_NEWS 512			/* tables of which helpers have something to tell */
 #define PAIMON_MESSAGE 256		/* bytes of an error message kept */
 
 typedef enum PaimonSlotState
@@ -41,6 +44,10 @@ typedef struct PaimonWorkerSlot
 	TimestampTz started;
 	Oid			relid;			/* at work on it; Invalid = idle */
 	int			work;
+	bool		helper;			/* beside its database's scheduler: requests, flushes and compactions only */
+	bool		large;			/* at a large compaction */
+	TimestampTz busy_since;		/* 0 = idle */
+	Latch	   *latch;
 	bool		give_way;		/* other databases wait: exit when nothing is to be done at once */
 	int64		flushes;		/* that made a snapshot */
 	int64		rows;			/* flushed */
@@ -65,6 +72,10 @@ typedef struct PaimonRequest
 	Oid			relid;
 	int			work;
 	int			bucket;			/* COMPACT: which one, or -1 */
+	int64		bytes;			/* COMPACT: at most so many are to be read */
+	TimestampTz posted;
+	TimestampTz not_before;		/* put back: somebody else is at it */
+	int			put_back;		/* so often */
 	pid_t		worker;			/* RUNNING */
 	PaimonWorkOutcome outcome;	/* DONE: */
 	int64		snapshot_id;
@@ -79,12 +90,41 @@ typedef struct PaimonFailure
 	Oid			dbid;			/* Invalid = free */
 	Oid			relid;
 	bool		compaction;
+	int			bucket;			/* of a compaction; else -1 */
 	int64		count;			/* in a row */
 	int			sqlerrcode;
 	TimestampTz last;
 	TimestampTz next_try;
 	char		message[PAIMON_MESSAGE];
 } PaimonFailure;
+
+/* A bucket that wants to be compacted. */
+typedef struct PaimonJob
+{
+	PaimonRequestState state;	/* never DONE */
+	Oid			dbid;
+	Oid			relid;
+	int			bucket;
+	int64		bytes;
+	bool		urgent;
+	TimestampTz posted;
+	TimestampTz due;			/* the smallest goes first */
+	pid_t		worker;			/* RUNNING */
+} PaimonJob;
+
+/* What a helper has done to a table, for the scheduler, which decides what comes next. */
+#define PAIMON_NEWS_FLUSHED		0x01
+#define PAIMON_NEWS_COMPACTED	0x02
+#define PAIMON_NEWS_NOT_COMPACTED 0x04	/* somebody was in the way, or it failed */
+#define PAIMON_NEWS_GONE		0x08
+#define PAIMON_NEWS_RECLAIM		0x10	/* something waits for the horizon */
+
+typedef struct PaimonNewsItem
+{
+	Oid			dbid;			/* Invalid = free */
+	Oid			relid;
+	int			news;
+} PaimonNewsItem;
 
 typedef struct PaimonDatabase
 {
@@ -94,6 +134,7 @@ typedef struct PaimonDatabase
 	TimestampTz swept;			/* last time all its tables were looked at */
 	TimestampTz not_before;		/* the last worker was thrown out, or failed */
 	TimestampTz expire_at;		/* then a worker is wanted: snapshots expire by time; 0 = never */
+	bool		look;			/* the scheduler has to look at all tables: news were lost */
 } PaimonDatabase;
 
 typedef struct PaimonWorkers
@@ -107,11 +148,14 @@ typedef struct PaimonWorkers
 	PaimonRequest requests[PAIMON_REQUESTS];
 	PaimonFailure failures[PAIMON_FAILURES];
 	PaimonDatabase databases[PAIMON_DATABASES];
+	PaimonJob	jobs[PAIMON_JOBS];
+	PaimonNewsItem news[PAIMON_NEWS];
 } PaimonWorkers;
 
 extern PaimonWorkers *paimon_workers;
 extern int	paimon_max_workers;
 extern int	paimon_naptime;
+extern int	paimon_large_compaction;	/* kB */
 
 /* ---- worker_registry.c; the lock is taken inside unless said otherwise ---- */
 
@@ -122,35 +166,85 @@ extern void paimon_launcher_wake(void);
 /* The note on a database, made if there is none; the longest unvisited one makes room.  Lock held. */
 extern PaimonDatabase *paimon_database_note(Oid dbid);
 
-/* Slot of a database's worker, starting or running; NULL if there is none.  Lock held. */
+/* Slot of a database's scheduler, starting or running; NULL if there is none.  Lock held. */
 extern PaimonWorkerSlot *paimon_worker_slot(Oid dbid);
 
 extern bool paimon_request_waiting(Oid dbid);	/* lock held */
 
-extern void paimon_failure_note(Oid dbid, Oid relid, bool compaction, const ErrorData *edata);
-extern void paimon_failure_clear(Oid dbid, Oid relid, bool compaction);
-/* When the table may be tried again; 0 = now. */
-extern TimestampTz paimon_failure_next_try(Oid dbid, Oid relid, bool compaction);
+/* bucket: of a compaction, else -1. */
+#define PAIMON_ALL_BUCKETS (-2)	/* clear */
+extern void paimon_failure_note(Oid dbid, Oid relid, bool compaction, int bucket, const ErrorData *edata);
+extern void paimon_failure_clear(Oid dbid, Oid relid, bool compaction, int bucket);
+/* When the table, or the bucket, may be tried again; 0 = now. */
+extern TimestampTz paimon_failure_next_try(Oid dbid, Oid relid, bool compaction, int bucket);
 
 /* ---- requests (worker_request.c), for the scheduler ---- */
 
-extern PaimonRequest *paimon_request_take(Oid dbid);
+/* may_large: a large compaction, too, if one may run now. */
+extern PaimonRequest *paimon_request_take(Oid dbid, bool may_large);
+/* Somebody else is at the bucket: later. */
+extern void paimon_request_put_back(PaimonRequest *r);
 extern void paimon_request_finish(PaimonRequest *r, PaimonWorkOutcome outcome, int64 snapshot_id, const ErrorData *edata);
 /* Nobody will serve these. */
 extern void paimon_request_refuse_all(Oid dbid);
 /* A worker that ends gives back what it was at.  Lock held. */
 extern void paimon_request_give_back(pid_t worker);
 
+/* ---- compactions that wait, news (worker_jobs.c); the lock is taken inside unless said otherwise ---- */
+
+/* False if there is no room. */
+extern bool paimon_job_post(Oid relid, int bucket, int64 bytes, bool urgent);
+/* The one that is due first, now the caller's to end.  may_large: a large one, too, if it may run now. */
+extern bool paimon_job_take(bool may_large, PaimonJob *job);
+extern void paimon_job_end(const PaimonJob *job);
+extern void paimon_jobs_forget(Oid relid);	/* of a table; Invalid: all that wait in this database */
+/* A worker that ends gives back what it was at.  Lock held. */
+extern void paimon_job_give_back(pid_t worker);
+extern bool paimon_jobs_wait(Oid dbid);
+/* A large compaction that nobody has taken, since when; 0: there is none, or it must not run now.  Lock held. */
+extern TimestampTz paimon_large_waits_since(Oid dbid);
+
+/* Is it large, and may one more large compaction run on this server now?  Lock held. */
+extern bool paimon_is_large(int64 bytes);
+extern bool paimon_large_allowed(void);
+
+/* Is another worker of this database compacting the table? */
+extern bool paimon_others_compact(Oid relid);
+/* Takes a table for a flush: false if another worker is at that. */
+extern bool paimon_claim_flush(PaimonWorkerSlot *mine, Oid relid);
+
+extern void paimon_news_tell(Oid relid, int news);
+extern bool paimon_news_take(Oid *relid, int *news);
+
+extern int	paimon_helpers(Oid dbid, bool idle);	/* starting or running; idle ones only.  Lock held. */
+extern void paimon_helpers_wake(Oid dbid);
+/* Should the launcher start a helper there?  flush: a flush is due. */
+extern bool paimon_helper_wanted(Oid dbid, bool flush);
+
+/* ---- what scheduler and helpers have in common (worker_scheduler.c) ---- */
+
+extern bool paimon_worker_enter(Oid dbid, bool helper);
+extern void paimon_worker_connect(Oid dbid);
+extern bool paimon_worker_extension_here(void);
+extern PaimonWorkerSlot *paimon_my_slot;
+/* Each serves what is there now and returns whether it did anything. */
+extern bool paimon_worker_serve_requests(void);
+extern bool paimon_worker_flush_due(bool *later);
+extern bool paimon_worker_run_job(void);
+
 /* ---- entry points of the background processes ---- */
 
 extern PGDLLEXPORT void paimon_launcher_main(Datum arg);
 extern PGDLLEXPORT void paimon_worker_main(Datum arg);
+extern PGDLLEXPORT void paimon_helper_main(Datum arg);
 extern void paimon_launcher_register(void);
 
 /* ---- a visit to a table (worker_table.c) ---- */
 
 #define PAIMON_WORK_CHECK	0x08	/* attach, and ask for a flush if a large commit has no snapshot id */
-#define PAIMON_WORK_COMPACT_NEXT 0x40	/* one compaction of one bucket, if one wants it and the table is not write-only */
+#define PAIMON_WORK_COMPACT_NEXT 0x40	/* one compaction of the bucket, if it wants it and the table is not write-only */
+#define PAIMON_WORK_LOOK	0x1000	/* which buckets want that? */
+#define PAIMON_WORK_HURRY	0x2000	/* with COMPACT_NEXT: the throttle does not hold it back */
 
 typedef struct PaimonVisit
 {
@@ -161,7 +255,10 @@ typedef struct PaimonVisit
 	bool		progress;		/* of the flush */
 	bool		compacting;		/* what failed, if something did, was a compaction */
 	bool		compacted;		/* one was published */
-	int			next_bucket;	/* COMPACT_NEXT: where to go on, -1 if nothing wants to be compacted */
+	bool		busy;			/* BLOCKED, because another compaction is at the bucket */
+	int			bucket;			/* of the compaction that failed */
+	PaimonCompactWanted *wanted;	/* LOOK: in the caller's memory context */
+	int			nwanted;
 	bool		reclaim_pending;
 	uint32		freed;			/* extents */
 	TimestampTz expire_at;		/* of a visit that reclaims: when time alone lets files go; PG_INT64_MAX if it does not */
@@ -171,7 +268,7 @@ typedef struct PaimonVisit
 	ErrorData  *edata;			/* failed: in the caller's memory context */
 } PaimonVisit;
 
-/* In transactions of its own; errors are caught.  bucket: for compactions, see above; COMPACT_NEXT looks from there on. */
+/* In transactions of its own; errors are caught.  bucket: for compactions, -1: all. */
 extern void paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit);
 
 /* The tables of this database; in a transaction of its own, result in the current context. */

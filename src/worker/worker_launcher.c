@@ -36,6 +36,7 @@
 
 #define LIST_MS 60000			/* pg_database is read this often, and when somebody asks from a database that we do not know */
 #define START_MS 30000			/* a worker that has not come by then will not */
+#define BUSY_LOOK_MS 200		/* how often the launcher looks while workers are busy */
 #define RETRY_MS 5000			/* the postmaster has no place for a worker */
 
 typedef struct Database
@@ -184,7 +185,7 @@ clear_slots(void)
 
 /* Reserves a slot; -1 if all that are allowed are taken. */
 static int
-reserve_slot(Oid dbid)
+reserve_slot(Oid dbid, bool helper)
 {
 	int			used = 0;
 	int			result = -1;
@@ -206,21 +207,27 @@ reserve_slot(Oid dbid)
 		memset(slot, 0, sizeof(*slot));
 		slot->state = PAIMON_SLOT_STARTING;
 		slot->dbid = dbid;
+		slot->helper = helper;
 		slot->started = GetCurrentTimestamp();
 	}
 	paimon_workers_unlock();
 	return result;
 }
 
-/* The running ones are asked to end when they have nothing to do. */
+/* The running ones are asked to end: helpers after what they are at, schedulers soon.  For a helper only who is idle in other databases. */
 static void
-ask_to_give_way(void)
+ask_to_give_way(Oid dbid, bool for_helper)
 {
 	paimon_workers_lock();
 	for (int i = 0; i < PAIMON_WORKERS_LIMIT; i++)
 	{
-		if (paimon_workers->slots[i].state == PAIMON_SLOT_RUNNING)
-			paimon_workers->slots[i].give_way = true;
+		PaimonWorkerSlot *slot = &paimon_workers->slots[i];
+
+		if (slot->state != PAIMON_SLOT_RUNNING || (for_helper && (slot->dbid == dbid || slot->busy_since != 0)))
+			continue;
+		slot->give_way = true;
+		if (slot->latch != NULL)
+			SetLatch(slot->latch);
 	}
 	paimon_workers_unlock();
 }
@@ -229,10 +236,14 @@ ask_to_give_way(void)
 static void
 start_failed(int i, Oid dbid)
 {
+	bool		helper = paimon_workers->slots[i].helper;
+
 	paimon_workers_lock();
 	memset(&paimon_workers->slots[i], 0, sizeof(PaimonWorkerSlot));
 	paimon_database_note(dbid)->not_before = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
 	paimon_workers_unlock();
+	if (helper)
+		return;					/* the scheduler does it all */
 	paimon_request_refuse_all(dbid);
 	ereport(LOG,
 			(errmsg("could not start a background worker for paimon tables of database with OID %u", dbid),
@@ -240,14 +251,14 @@ start_failed(int i, Oid dbid)
 }
 
 static void
-start_worker(const Database *d)
+start_worker(const Database *d, bool helper)
 {
 	BackgroundWorker worker;
-	int			i = reserve_slot(d->dbid);
+	int			i = reserve_slot(d->dbid, helper);
 
 	if (i < 0)
 	{
-		ask_to_give_way();
+		ask_to_give_way(d->dbid, helper);
 		return;
 	}
 	memset(&worker, 0, sizeof(worker));
@@ -255,8 +266,8 @@ start_worker(const Database *d)
 	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	strlcpy(worker.bgw_library_name, "paimon_am", sizeof(worker.bgw_library_name));
-	strlcpy(worker.bgw_function_name, "paimon_worker_main", BGW_MAXLEN);
-	snprintf(worker.bgw_name, BGW_MAXLEN, "paimon worker %s", d->name);
+	strlcpy(worker.bgw_function_name, helper ? "paimon_helper_main" : "paimon_worker_main", BGW_MAXLEN);
+	snprintf(worker.bgw_name, BGW_MAXLEN, "paimon %s %s", helper ? "helper" : "worker", d->name);
 	strlcpy(worker.bgw_type, "paimon worker", BGW_MAXLEN);
 	worker.bgw_main_arg = ObjectIdGetDatum(d->dbid);
 	worker.bgw_notify_pid = MyProcPid;
@@ -298,6 +309,7 @@ static void
 start_workers(void)
 {
 	int			n = list_length(databases);
+	int			nschedulers = 0;
 
 	if (n == 0 || paimon_max_workers == 0)
 		return;
@@ -312,8 +324,32 @@ start_workers(void)
 		paimon_workers_lock();
 		paimon_database_note(d->dbid)->wanted = false;
 		paimon_workers_unlock();
-		start_worker(d);
+		start_worker(d, false);
+		nschedulers++;
 	}
+	if (nschedulers > 0)
+		return;					/* they come first, and will say if they need help */
+	for (int i = 0; i < n; i++)
+	{
+		Database   *d = list_nth(databases, (turn + i) % n);
+
+		CHECK_FOR_INTERRUPTS();
+		if (paimon_helper_wanted(d->dbid, has_due(d->dbid)))
+			start_worker(d, true);
+	}
+}
+
+/* Then it may need help soon. */
+static bool
+somebody_is_busy(void)
+{
+	bool		result = false;
+
+	paimon_workers_lock();
+	for (int i = 0; i < PAIMON_WORKERS_LIMIT && !result; i++)
+		result = paimon_workers->slots[i].state == PAIMON_SLOT_RUNNING && paimon_workers->slots[i].busy_since != 0;
+	paimon_workers_unlock();
+	return result;
 }
 
 void
@@ -341,7 +377,8 @@ paimon_launcher_main(Datum arg)
 			list_databases();
 		clear_slots();
 		start_workers();
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Max(paimon_naptime, 1000), PG_WAIT_EXTENSION);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, somebody_is_busy() ? BUSY_LOOK_MS : Max(paimon_naptime, 1000),
+						 PG_WAIT_EXTENSION);
 	}
 }
 

@@ -25,6 +25,7 @@ PG_FUNCTION_INFO_V1(paimon_worker_created);
 PaimonWorkers *paimon_workers = NULL;
 int			paimon_max_workers = 2;
 int			paimon_naptime = 1000;
+int			paimon_large_compaction = 256 * 1024;
 
 static bool created_here = false;	/* this transaction has created the extension */
 
@@ -74,7 +75,7 @@ paimon_worker_slot(Oid dbid)
 {
 	for (int i = 0; i < PAIMON_WORKERS_LIMIT; i++)
 	{
-		if (paimon_workers->slots[i].state != PAIMON_SLOT_FREE && paimon_workers->slots[i].dbid == dbid)
+		if (paimon_workers->slots[i].state != PAIMON_SLOT_FREE && paimon_workers->slots[i].dbid == dbid && !paimon_workers->slots[i].helper)
 			return &paimon_workers->slots[i];
 	}
 	return NULL;
@@ -94,7 +95,7 @@ paimon_request_waiting(Oid dbid)
 /* ---- failures ---- */
 
 static PaimonFailure *
-find_failure(Oid dbid, Oid relid, bool compaction, bool make)
+find_failure(Oid dbid, Oid relid, bool compaction, int bucket, bool make)
 {
 	PaimonFailure *best = NULL;
 
@@ -102,7 +103,7 @@ find_failure(Oid dbid, Oid relid, bool compaction, bool make)
 	{
 		PaimonFailure *f = &paimon_workers->failures[i];
 
-		if (f->dbid == dbid && f->relid == relid && f->compaction == compaction)
+		if (f->dbid == dbid && f->relid == relid && f->compaction == compaction && f->bucket == bucket)
 			return f;
 		if (best == NULL || (OidIsValid(best->dbid) && (!OidIsValid(f->dbid) || f->last < best->last)))
 			best = f;
@@ -113,18 +114,19 @@ find_failure(Oid dbid, Oid relid, bool compaction, bool make)
 	best->dbid = dbid;
 	best->relid = relid;
 	best->compaction = compaction;
+	best->bucket = bucket;
 	return best;
 }
 
 /* Counts a failure; the next try comes after a time that doubles. */
 void
-paimon_failure_note(Oid dbid, Oid relid, bool compaction, const ErrorData *edata)
+paimon_failure_note(Oid dbid, Oid relid, bool compaction, int bucket, const ErrorData *edata)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	PaimonFailure *f;
 
 	paimon_workers_lock();
-	f = find_failure(dbid, relid, compaction, true);
+	f = find_failure(dbid, relid, compaction, bucket, true);
 	f->count++;
 	f->sqlerrcode = edata->sqlerrcode;
 	f->last = now;
@@ -134,25 +136,27 @@ paimon_failure_note(Oid dbid, Oid relid, bool compaction, const ErrorData *edata
 }
 
 void
-paimon_failure_clear(Oid dbid, Oid relid, bool compaction)
+paimon_failure_clear(Oid dbid, Oid relid, bool compaction, int bucket)
 {
-	PaimonFailure *f;
-
 	paimon_workers_lock();
-	f = find_failure(dbid, relid, compaction, false);
-	if (f != NULL)
-		memset(f, 0, sizeof(*f));
+	for (int i = 0; i < PAIMON_FAILURES; i++)
+	{
+		PaimonFailure *f = &paimon_workers->failures[i];
+
+		if (f->dbid == dbid && f->relid == relid && f->compaction == compaction && (bucket == PAIMON_ALL_BUCKETS || f->bucket == bucket))
+			memset(f, 0, sizeof(*f));
+	}
 	paimon_workers_unlock();
 }
 
 TimestampTz
-paimon_failure_next_try(Oid dbid, Oid relid, bool compaction)
+paimon_failure_next_try(Oid dbid, Oid relid, bool compaction, int bucket)
 {
 	PaimonFailure *f;
 	TimestampTz next = 0;
 
 	paimon_workers_lock();
-	f = find_failure(dbid, relid, compaction, false);
+	f = find_failure(dbid, relid, compaction, bucket, false);
 	if (f != NULL)
 		next = f->next_try;
 	paimon_workers_unlock();
@@ -215,8 +219,9 @@ void
 paimon_worker_init(void)
 {
 	DefineCustomIntVariable("paimon.max_workers",
-							"Sets the number of background workers that flush paimon tables.",
-							"One works in a database at a time; with more databases than workers they take turns. "
+							"Sets the number of background workers that flush and compact paimon tables.",
+							"Each database that has something to do gets one, and more if it has more to do than one can and nobody else needs them; "
+							"with more databases than workers they take turns. "
 							"0 turns them off: then paimon.flush works in the calling session.",
 							&paimon_max_workers,
 							2, 0, PAIMON_WORKERS_LIMIT,
@@ -229,6 +234,14 @@ paimon_worker_init(void)
 							1000, 10, 3600000,
 							PGC_SIGHUP, GUC_UNIT_MS,
 							NULL, NULL, NULL);
+	DefineCustomIntVariable("paimon.large_compaction_size",
+							"Sets the size above which a compaction is a large one.",
+							"Of the workers that paimon.max_workers allows, one is always free of large compactions.",
+							&paimon_large_compaction,
+							256 * 1024, 64, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_KB,
+							NULL, NULL, NULL);
 	RegisterXactCallback(xact_callback, NULL);
+	paimon_worker_wait_init();
 	paimon_launcher_register();
 }

@@ -21,8 +21,11 @@
 /* How often a waiting session looks whether there is anybody to serve it. */
 #define LOOK_MS 1000
 
+/* A request whose bucket another worker compacts is tried again after this. */
+#define PUT_BACK_MS 50
+
 static PaimonRequest *
-post(Oid relid, int work, int bucket)
+post(Oid relid, int work, int bucket, int64 bytes)
 {
 	PaimonRequest *r = NULL;
 
@@ -40,6 +43,10 @@ post(Oid relid, int work, int bucket)
 		r->relid = relid;
 		r->work = work;
 		r->bucket = bucket;
+		r->bytes = bytes;
+		r->posted = GetCurrentTimestamp();
+		r->not_before = 0;
+		r->put_back = 0;
 		r->worker = 0;
 		r->snapshot_id = 0;
 		r->sqlerrcode = 0;
@@ -82,6 +89,7 @@ static void
 wake_worker(void)
 {
 	paimon_listener_wake(MyDatabaseId);
+	paimon_helpers_wake(MyDatabaseId);
 	paimon_launcher_wake();
 }
 
@@ -108,11 +116,11 @@ wait_for(PaimonRequest *r)
 }
 
 static PaimonRequest *
-post_or_wait(Oid relid, int work, int bucket)
+post_or_wait(Oid relid, int work, int bucket, int64 bytes)
 {
 	PaimonRequest *r;
 
-	while ((r = post(relid, work, bucket)) == NULL)
+	while ((r = post(relid, work, bucket, bytes)) == NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, LOOK_MS, PG_WAIT_EXTENSION);
@@ -137,6 +145,32 @@ warn_blocked(Relation rel, int work)
 				 errhint("It will be flushed later. To do it now, repeat the command when no other session holds or awaits a strong lock on the table.")));
 }
 
+/* Has it done and waits.  *result is the request as it was when it ended (DONE and BLOCKED). */
+static PaimonWorkOutcome
+request(Relation rel, int work, int bucket, PaimonRequest *result)
+{
+	PaimonRequest *r;
+	int64		bytes = 0;
+	bool		done;
+
+	if (!somebody_serves())
+		return PAIMON_WORK_NO_WORKER;
+	if (work & PAIMON_WORK_COMPACT)
+		bytes = (int64) RelationGetNumberOfBlocks(rel) * BLCKSZ;
+	r = post_or_wait(RelationGetRelid(rel), work, bucket, bytes);
+	PG_ENSURE_ERROR_CLEANUP(withdraw, PointerGetDatum(r));
+	{
+		wake_worker();
+		done = wait_for(r);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(withdraw, PointerGetDatum(r));
+	*result = *r;
+	withdraw(0, PointerGetDatum(r));
+	if (!done)
+		return PAIMON_WORK_NO_WORKER;
+	return result->outcome;
+}
+
 PaimonWorkOutcome
 paimon_worker_do(Relation rel, int work, int64 *snapshot_id)
 {
@@ -146,54 +180,63 @@ paimon_worker_do(Relation rel, int work, int64 *snapshot_id)
 PaimonWorkOutcome
 paimon_worker_do_bucket(Relation rel, int work, int bucket, int64 *snapshot_id)
 {
-	PaimonRequest *r;
 	PaimonRequest result;
-	bool		done;
+	PaimonWorkOutcome outcome = request(rel, work, bucket, &result);
 
 	*snapshot_id = 0;
-	if (!somebody_serves())
-		return PAIMON_WORK_NO_WORKER;
-	r = post_or_wait(RelationGetRelid(rel), work, bucket);
-	PG_ENSURE_ERROR_CLEANUP(withdraw, PointerGetDatum(r));
-	{
-		wake_worker();
-		done = wait_for(r);
-	}
-	PG_END_ENSURE_ERROR_CLEANUP(withdraw, PointerGetDatum(r));
-	result = *r;
-	withdraw(0, PointerGetDatum(r));
-	if (!done)
-		return PAIMON_WORK_NO_WORKER;
+	if (outcome == PAIMON_WORK_NO_WORKER)
+		return outcome;
 	if (result.sqlerrcode != 0)
 		ereport(ERROR,
 				(errcode(result.sqlerrcode),
 				 errmsg("background work on table \"%s\" failed: %s", RelationGetRelationName(rel), result.message)));
-	if (result.outcome == PAIMON_WORK_BLOCKED)
+	if (outcome == PAIMON_WORK_BLOCKED)
 		warn_blocked(rel, work);
 	*snapshot_id = result.snapshot_id;
-	return result.outcome;
+	return outcome;
+}
+
+PaimonWorkOutcome
+paimon_worker_try(Relation rel, int work)
+{
+	PaimonRequest result;
+	PaimonWorkOutcome outcome = request(rel, work, -1, &result);
+
+	if (outcome == PAIMON_WORK_NO_WORKER)
+		return outcome;
+	if (result.sqlerrcode != 0)
+		ereport(WARNING,
+				(errcode(result.sqlerrcode),
+				 errmsg("background work on table \"%s\" failed: %s", RelationGetRelationName(rel), result.message)));
+	else if (outcome == PAIMON_WORK_BLOCKED)
+		warn_blocked(rel, work);
+	return outcome;
 }
 
 /* ---- the other side ---- */
 
-/* The next request for a database, now the caller's to finish; NULL if there is none. */
+/* The next request for a database, now the caller's to finish; NULL if there is none for it. */
 PaimonRequest *
-paimon_request_take(Oid dbid)
+paimon_request_take(Oid dbid, bool may_large)
 {
 	PaimonRequest *r = NULL;
 
+	TimestampTz now = GetCurrentTimestamp();
+
 	paimon_workers_lock();
+	may_large = may_large && paimon_large_allowed();
 	for (int i = 0; i < PAIMON_REQUESTS && r == NULL; i++)
 	{
 		PaimonRequest *c = &paimon_workers->requests[i];
 
-		if (c->state == PAIMON_REQUEST_PENDING && c->dbid == dbid)
+		if (c->state == PAIMON_REQUEST_PENDING && c->dbid == dbid && c->not_before <= now && (may_large || !paimon_is_large(c->bytes)))
 			r = c;
 	}
 	if (r != NULL)
 	{
 		r->state = PAIMON_REQUEST_RUNNING;
 		r->worker = MyProcPid;
+		paimon_my_slot->large = paimon_is_large(r->bytes);
 	}
 	paimon_workers_unlock();
 	return r;
@@ -211,6 +254,7 @@ void
 paimon_request_finish(PaimonRequest *r, PaimonWorkOutcome outcome, int64 snapshot_id, const ErrorData *edata)
 {
 	paimon_workers_lock();
+	paimon_my_slot->large = false;
 	r->snapshot_id = snapshot_id;
 	if (edata != NULL)
 	{
@@ -220,6 +264,17 @@ paimon_request_finish(PaimonRequest *r, PaimonWorkOutcome outcome, int64 snapsho
 	finish(r, outcome);
 	paimon_workers_unlock();
 	ConditionVariableBroadcast(&r->cv);
+}
+
+void
+paimon_request_put_back(PaimonRequest *r)
+{
+	paimon_workers_lock();
+	paimon_my_slot->large = false;
+	r->not_before = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), PUT_BACK_MS);
+	r->put_back++;
+	r->state = r->abandoned ? PAIMON_REQUEST_FREE : PAIMON_REQUEST_PENDING;
+	paimon_workers_unlock();
 }
 
 void

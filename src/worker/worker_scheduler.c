@@ -39,6 +39,12 @@
 #define STALL_MAX_MS	5000
 #define RECLAIM_MAX_MS	30000
 #define TRIM_MS		5000		/* a table rests when nothing was flushed, compacted or freed for so long */
+#define TURN_MS 2000			/* with more databases than workers, each has that long at least */
+#define JOBS_MS 1000			/* compactions go on for so long before all else is looked at; flushes and requests come in between anyway */
+#define ALONE_MS 10000			/* a large compaction for which no helper comes is done by the scheduler after this */
+#define YIELD_LOOK_MS 200
+#define MAX_YIELDS 2
+#define PUT_BACK_ANYWAY 2
 #define THROWN_OUT_MS	2000	/* after an exit that was not our wish: DROP DATABASE may be at work */
 
 /* What the worker remembers of a table while it runs. */
@@ -55,13 +61,23 @@ typedef struct TableState
 	bool		trim;			/* much may be free now: the end is given back when the table has come to rest */
 	TimestampTz trim_after;
 	bool		compact;		/* a bucket may want to be compacted */
-	int			compact_bucket; /* look from this one on */
 	TimestampTz compact_after;
 	int			compact_ms;		/* waited after a try that somebody was in the way of */
+	int			yields;			/* how often its large compaction was given up for other work since one was finished */
 } TableState;
 
-static PaimonWorkerSlot *my_slot = NULL;
+PaimonWorkerSlot *paimon_my_slot = NULL;
 static HTAB *states = NULL;
+
+/* What this process is at, for may_yield. */
+static PaimonRequest *my_request = NULL;
+static bool alone = false;		/* a large compaction that nobody else could take */
+static TimestampTz last_asked = 0;
+static bool yielded = false;
+
+static bool may_yield(int64 done, int64 total);
+static bool may_take_large(void);
+static void look_at_all_later(void);
 
 /* ---- registration ---- */
 
@@ -81,6 +97,8 @@ next_expiry(void)
 	return result == PG_INT64_MAX ? 0 : result;
 }
 
+static bool unfinished = false; /* we give way with work at hand */
+
 /* Runs when the transaction has been aborted and LWLocks are released. */
 static void
 leave(int code, Datum arg)
@@ -89,36 +107,50 @@ leave(int code, Datum arg)
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz expire_at = next_expiry();
 
-	paimon_shared_set_listener(MyDatabaseId, NULL);
+	if (!paimon_my_slot->helper)
+		paimon_shared_set_listener(MyDatabaseId, NULL);
 	paimon_workers_lock();
 	paimon_request_give_back(MyProcPid);
-	d = paimon_database_note(my_slot->dbid);
+	paimon_job_give_back(MyProcPid);
+	d = paimon_database_note(paimon_my_slot->dbid);
 	if (code != 0)
 		d->not_before = TimestampTzPlusMilliseconds(now, THROWN_OUT_MS);
-	d->visited = now;
-	d->expire_at = expire_at;
-	memset(my_slot, 0, sizeof(*my_slot));
+	if (!paimon_my_slot->helper)
+	{
+		d->visited = now;
+		d->expire_at = expire_at;
+		d->wanted |= unfinished;
+	}
+	memset(paimon_my_slot, 0, sizeof(*paimon_my_slot));
 	paimon_workers_unlock();
+	if (MyDatabaseId != InvalidOid)
+		paimon_listener_wake(MyDatabaseId);
 	paimon_launcher_wake();
 }
 
-/* Takes the slot that the launcher reserved; false if it has given us up. */
-static bool
-enter(Oid dbid)
+/* Takes a slot that the launcher reserved; false if it has given us up. */
+bool
+paimon_worker_enter(Oid dbid, bool helper)
 {
-	PaimonWorkerSlot *slot;
-
 	paimon_workers_lock();
-	slot = paimon_worker_slot(dbid);
-	if (slot != NULL && slot->state == PAIMON_SLOT_STARTING)
+	for (int i = 0; i < PAIMON_WORKERS_LIMIT && paimon_my_slot == NULL; i++)
 	{
+		PaimonWorkerSlot *slot = &paimon_workers->slots[i];
+
+		if (slot->state != PAIMON_SLOT_STARTING || slot->dbid != dbid || slot->helper != helper)
+			continue;
 		slot->state = PAIMON_SLOT_RUNNING;
 		slot->pid = MyProcPid;
+		slot->latch = MyLatch;
 		slot->started = GetCurrentTimestamp();
-		my_slot = slot;
+		paimon_my_slot = slot;
 	}
 	paimon_workers_unlock();
-	return my_slot != NULL;
+	if (paimon_my_slot == NULL)
+		return false;
+	on_shmem_exit(leave, (Datum) 0);
+	paimon_compaction_yield_hook = may_yield;
+	return true;
 }
 
 /* What ALTER DATABASE ... SET may have changed and a worker does not stand. */
@@ -143,8 +175,8 @@ settle(void)
 		SetConfigOption("synchronous_commit", "local", PGC_SUSET, PGC_S_OVERRIDE);
 }
 
-static void
-connect_database(Oid dbid)
+void
+paimon_worker_connect(Oid dbid)
 {
 	char		appname[NAMEDATALEN + 32];
 
@@ -158,14 +190,14 @@ connect_database(Oid dbid)
 	settle();
 
 	StartTransactionCommand();
-	snprintf(appname, sizeof(appname), "paimon worker %s", get_database_name(dbid));
+	snprintf(appname, sizeof(appname), "paimon %s %s", paimon_my_slot->helper ? "helper" : "worker", get_database_name(dbid));
 	CommitTransactionCommand();
 	pgstat_report_appname(appname);
 	pgstat_report_activity(STATE_IDLE, NULL);
 }
 
-static bool
-extension_here(void)
+bool
+paimon_worker_extension_here(void)
 {
 	bool		result;
 
@@ -201,18 +233,47 @@ state_of(Oid relid)
 }
 
 static void
+table_gone(Oid relid)
+{
+	hash_search(states, &relid, HASH_REMOVE, NULL);
+	paimon_jobs_forget(relid);
+	paimon_failure_clear(MyDatabaseId, relid, false, PAIMON_ALL_BUCKETS);
+	paimon_failure_clear(MyDatabaseId, relid, true, PAIMON_ALL_BUCKETS);
+}
+
+/* What the scheduler has to know of a helper's visit. */
+static int
+news_of(int work, const PaimonVisit *visit)
+{
+	int			news = 0;
+
+	if (visit->gone)
+		return PAIMON_NEWS_GONE;
+	if (visit->progress)
+		news |= PAIMON_NEWS_FLUSHED;
+	if (visit->compacted)
+		news |= PAIMON_NEWS_COMPACTED;
+	if (visit->reclaim_pending)
+		news |= PAIMON_NEWS_RECLAIM;
+	if ((work & PAIMON_WORK_COMPACT_NEXT) && (visit->failed || visit->outcome != PAIMON_WORK_DONE))
+		news |= PAIMON_NEWS_NOT_COMPACTED;
+	return news;
+}
+
+static void
 account(Oid relid, int work, const PaimonVisit *visit)
 {
 	paimon_workers_lock();
-	my_slot->relid = InvalidOid;
-	my_slot->work = 0;
-	my_slot->rows += visit->rows;
-	my_slot->flushes += visit->nsnapshots > 0;
+	paimon_my_slot->relid = InvalidOid;
+	paimon_my_slot->work = 0;
+	paimon_my_slot->busy_since = 0;
+	paimon_my_slot->rows += visit->rows;
+	paimon_my_slot->flushes += visit->nsnapshots > 0;
 	if (visit->failed)
 	{
-		my_slot->errors++;
-		my_slot->error_time = GetCurrentTimestamp();
-		strlcpy(my_slot->error, visit->edata->message ? visit->edata->message : "", PAIMON_MESSAGE);
+		paimon_my_slot->errors++;
+		paimon_my_slot->error_time = GetCurrentTimestamp();
+		strlcpy(paimon_my_slot->error, visit->edata->message ? visit->edata->message : "", PAIMON_MESSAGE);
 	}
 	paimon_workers_unlock();
 }
@@ -225,16 +286,18 @@ work_on(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
 	TimestampTz now;
 
 	paimon_workers_lock();
-	my_slot->relid = relid;
-	my_slot->work = work;
+	paimon_my_slot->relid = relid;
+	paimon_my_slot->work = work;
+	paimon_my_slot->busy_since = GetCurrentTimestamp();
 	paimon_workers_unlock();
+	yielded = false;
 	paimon_visit_table(relid, storage_id, work, bucket, visit);
 	account(relid, work, visit);
+	if (paimon_my_slot->helper)
+		paimon_news_tell(relid, news_of(work, visit));
 	if (visit->gone)
 	{
-		hash_search(states, &relid, HASH_REMOVE, NULL);
-		paimon_failure_clear(MyDatabaseId, relid, false);
-		paimon_failure_clear(MyDatabaseId, relid, true);
+		table_gone(relid);
 		return;
 	}
 	now = GetCurrentTimestamp();
@@ -276,27 +339,38 @@ work_on(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
 		s->reclaim_after = TimestampTzPlusMilliseconds(now, STALL_MAX_MS);
 }
 
-static bool
-serve_requests(void)
+bool
+paimon_worker_serve_requests(void)
 {
-	PaimonRequest *r;
 	bool		any = false;
 
-	while ((r = paimon_request_take(MyDatabaseId)) != NULL)
+	while ((my_request = paimon_request_take(MyDatabaseId, may_take_large())) != NULL)
 	{
+		PaimonRequest *r = my_request;
 		PaimonVisit visit;
 
 		CHECK_FOR_INTERRUPTS();
+		if ((r->work & PAIMON_WORK_FLUSH) && !paimon_claim_flush(paimon_my_slot, r->relid))
+		{
+			my_request = NULL;
+			paimon_request_put_back(r);
+			continue;
+		}
 		any = true;
 		work_on(r->relid, 0, r->work, r->bucket, &visit);
-		paimon_request_finish(r, visit.outcome, visit.snapshot_id, visit.failed ? visit.edata : NULL);
+		my_request = NULL;
+		/* another worker's compaction is waited for; one in a session's transaction may last for long */
+		if (visit.busy && (paimon_others_compact(r->relid) || r->put_back < PUT_BACK_ANYWAY))
+			paimon_request_put_back(r);
+		else
+			paimon_request_finish(r, visit.outcome, visit.snapshot_id, visit.failed ? visit.edata : NULL);
 	}
 	return any;
 }
 
 /* Flushes what is due, and sweeps where files were left.  *later: something is due that has to wait. */
-static bool
-flush_due(bool *later)
+bool
+paimon_worker_flush_due(bool *later)
 {
 	int			n;
 	PaimonSharedInfo *list = paimon_shared_list(MyDatabaseId, &n);
@@ -308,21 +382,39 @@ flush_due(bool *later)
 		PaimonVisit visit;
 
 		CHECK_FOR_INTERRUPTS();
-		if (list[i].sweep && paimon_failure_next_try(MyDatabaseId, list[i].relid, false) <= now)
+		if (list[i].sweep && !paimon_my_slot->helper && paimon_failure_next_try(MyDatabaseId, list[i].relid, false, -1) <= now)
 			work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, -1, &visit);
 		if (!list[i].due)
 			continue;
-		if (state_of(list[i].relid)->flush_after > now || paimon_failure_next_try(MyDatabaseId, list[i].relid, false) > now)
+		if (state_of(list[i].relid)->flush_after > now || paimon_failure_next_try(MyDatabaseId, list[i].relid, false, -1) > now ||
+			!paimon_claim_flush(paimon_my_slot, list[i].relid))
 		{
 			*later = true;
 			continue;
 		}
+		if (!paimon_my_slot->helper && i + 1 < n)
+			paimon_helpers_wake(MyDatabaseId);
 		work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_FLUSH, -1, &visit);
 		any |= visit.progress;
-		(void) serve_requests();
+		(void) paimon_worker_serve_requests();
 	}
 	pfree(list);
 	return any;
+}
+
+/* Is there one that would get somewhere? */
+static bool
+flush_is_due(TimestampTz now)
+{
+	int			n;
+	PaimonSharedInfo *list = paimon_shared_list(MyDatabaseId, &n);
+	bool		result = false;
+
+	for (int i = 0; i < n && !result; i++)
+		result = list[i].due && state_of(list[i].relid)->flush_after <= now &&
+			paimon_failure_next_try(MyDatabaseId, list[i].relid, false, -1) <= now;
+	pfree(list);
+	return result;
 }
 
 /* What a table needs now beside flushes and compactions; 0: nothing.  *later: something is due that has to wait. */
@@ -362,74 +454,237 @@ reclaim_some(bool *later)
 		int			work = cleaning_work(state_of(lfirst_oid(lc)), now, later);
 
 		CHECK_FOR_INTERRUPTS();
-		if (work == 0 || paimon_failure_next_try(MyDatabaseId, lfirst_oid(lc), false) > now)
+		if (work == 0 || paimon_failure_next_try(MyDatabaseId, lfirst_oid(lc), false, -1) > now)
 			continue;
 		work_on(lfirst_oid(lc), 0, work, -1, &visit);
 		*later |= visit.reclaim_pending;
 	}
 }
 
-/* A visit that compacts came back: when to come again. */
+/* ---- compactions ---- */
+
+/* One came back, ours or a helper's: when to look at the table again. */
 static void
-after_compaction(Oid relid, const PaimonVisit *visit)
+after_compaction(Oid relid, bool compacted)
 {
 	TableState *s = state_of(relid);
-	TimestampTz now = GetCurrentTimestamp();
 
-	if (visit->failed || visit->outcome != PAIMON_WORK_DONE)
+	s->compact = true;
+	if (compacted)
 	{
-		s->compact_ms = s->compact_ms == 0 ? STALL_FIRST_MS : Min(s->compact_ms * 2, STALL_MAX_MS);
-		s->compact_after = TimestampTzPlusMilliseconds(now, s->compact_ms);
+		s->compact_ms = 0;
+		s->compact_after = 0;
+		s->yields = 0;
 		return;
 	}
-	s->compact_ms = 0;
-	s->compact_after = 0;
-	s->compact = visit->compacted;
-	s->compact_bucket = Max(visit->next_bucket, 0);
+	s->compact_ms = s->compact_ms == 0 ? STALL_FIRST_MS : Min(s->compact_ms * 2, STALL_MAX_MS);
+	s->compact_after = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), s->compact_ms);
 }
 
-/*
- * One bucket of each table that may want it: flushes come in between.  True if something was compacted, so that more may have to be.  *later: something
- * has to wait.
- */
-static bool
-compact_some(bool *later)
+/* What helpers have done. */
+static void
+take_news(void)
+{
+	Oid			relid;
+	int			news;
+	bool		look;
+
+	while (paimon_news_take(&relid, &news))
+	{
+		TableState *s = state_of(relid);
+		TimestampTz now = GetCurrentTimestamp();
+
+		if (news & PAIMON_NEWS_GONE)
+		{
+			table_gone(relid);
+			continue;
+		}
+		if (news & (PAIMON_NEWS_COMPACTED | PAIMON_NEWS_NOT_COMPACTED))
+			after_compaction(relid, (news & PAIMON_NEWS_COMPACTED) != 0);
+		if (news & PAIMON_NEWS_FLUSHED)
+			s->compact = true;
+		s->reclaim |= (news & PAIMON_NEWS_RECLAIM) != 0;
+		if (news & (PAIMON_NEWS_FLUSHED | PAIMON_NEWS_COMPACTED))
+		{
+			s->reclaim = true;
+			s->reclaim_after = now;
+			s->reclaim_ms = paimon_naptime;
+			s->trim_after = TimestampTzPlusMilliseconds(now, TRIM_MS);
+		}
+	}
+	paimon_workers_lock();
+	look = paimon_database_note(MyDatabaseId)->look;
+	paimon_database_note(MyDatabaseId)->look = false;
+	paimon_workers_unlock();
+	if (look)
+		look_at_all_later();
+}
+
+/* Looks at a table and posts a job for each bucket that wants to be compacted. */
+static void
+look_at(Oid relid, bool *later)
+{
+	PaimonVisit visit;
+	TableState *s;
+
+	work_on(relid, 0, PAIMON_WORK_LOOK, -1, &visit);
+	if (visit.gone)
+		return;
+	s = state_of(relid);
+	s->compact = false;
+	if (visit.failed || visit.outcome != PAIMON_WORK_DONE)
+		after_compaction(relid, false);
+	for (int i = 0; i < visit.nwanted; i++)
+	{
+		TimestampTz now = GetCurrentTimestamp();
+		const PaimonCompactWanted *w = &visit.wanted[i];
+
+		/* what failed, or finds no place, is looked at again */
+		if (paimon_failure_next_try(MyDatabaseId, relid, true, w->bucket) <= now &&
+			paimon_job_post(relid, w->bucket, w->bytes, w->urgent))
+			continue;
+		s->compact = true;
+		s->compact_after = TimestampTzPlusMilliseconds(now, STALL_FIRST_MS * 10);
+	}
+	*later |= s->compact;
+}
+
+/* Posts jobs for all tables that changed since they were looked at last.  *later: something has to wait. */
+static void
+post_jobs(bool *later)
 {
 	HASH_SEQ_STATUS seq;
 	TableState *s;
 	List	   *todo = NIL;
 	ListCell   *lc;
 	TimestampTz now = GetCurrentTimestamp();
-	bool		any = false;
 
 	if (states == NULL)
-		return false;
+		return;
 	hash_seq_init(&seq, states);
 	while ((s = hash_seq_search(&seq)) != NULL)
 	{
 		if (!s->compact)
 			continue;
-		if (s->compact_after <= now && paimon_failure_next_try(MyDatabaseId, s->relid, true) <= now)
+		if (s->compact_after <= now && paimon_failure_next_try(MyDatabaseId, s->relid, true, -1) <= now)
 			todo = lappend_oid(todo, s->relid);
 		else
 			*later = true;
 	}
 	foreach(lc, todo)
 	{
-		PaimonVisit visit;
+		CHECK_FOR_INTERRUPTS();
+		look_at(lfirst_oid(lc), later);
+		(void) paimon_worker_serve_requests();
+	}
+	if (todo != NIL)
+	{
+		paimon_helpers_wake(MyDatabaseId);
+		paimon_launcher_wake();
+	}
+}
+
+/*
+ * Helpers do, and the scheduler where no helper can be had: one worker is all there may be, or none came.  It stays free for what is small and has to be
+ * done soon.
+ */
+static bool
+may_take_large(void)
+{
+	TimestampTz since;
+	bool		helpers;
+
+	if (paimon_my_slot->helper || paimon_max_workers < 2)
+		return true;
+	paimon_workers_lock();
+	helpers = paimon_helpers(MyDatabaseId, false) > 0;
+	since = paimon_large_waits_since(MyDatabaseId);
+	paimon_workers_unlock();
+	return !helpers && since != 0 && TimestampDifferenceExceeds(since, GetCurrentTimestamp(), ALONE_MS);
+}
+
+/*
+ * Asked by a merge of ours every now and then.  A compaction is given up if who asked for it waits no more, and if workers are turned off.  A large one of a
+ * scheduler that has nobody to leave it to makes room for requests and flushes that are due, as long as it has not done half its work, and not more than
+ * MAX_YIELDS times on end: a merge that is given up has to begin anew.
+ */
+static bool
+may_yield(int64 done, int64 total)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		result = false;
+
+	if (!TimestampDifferenceExceeds(last_asked, now, YIELD_LOOK_MS))
+		return false;
+	last_asked = now;
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+	}
+	if (paimon_max_workers == 0)
+		return true;
+	paimon_workers_lock();
+	if (my_request != NULL)
+		result = my_request->abandoned;
+	else if (alone && done < total / 2)
+		result = paimon_request_waiting(MyDatabaseId);
+	paimon_workers_unlock();
+	if (!result && alone && my_request == NULL && done < total / 2)
+		result = flush_is_due(now);
+	if (!alone || my_request != NULL)
+		return result;
+	if (result && state_of(paimon_my_slot->relid)->yields >= MAX_YIELDS)
+		result = false;
+	yielded |= result;
+	return result;
+}
+
+/* Takes one compaction that waits, if there is one for us. */
+bool
+paimon_worker_run_job(void)
+{
+	PaimonJob	job;
+	PaimonVisit visit;
+
+	if (!paimon_job_take(may_take_large(), &job))
+		return false;
+	alone = paimon_my_slot->large && !paimon_my_slot->helper;
+	work_on(job.relid, 0, PAIMON_WORK_COMPACT_NEXT | (job.urgent ? PAIMON_WORK_HURRY : 0), job.bucket, &visit);
+	alone = false;
+	paimon_job_end(&job);
+	if (visit.gone || paimon_my_slot->helper)
+		return true;
+	/* neither: it does not want it any more */
+	if (visit.compacted || visit.failed || visit.outcome != PAIMON_WORK_DONE)
+		after_compaction(job.relid, visit.compacted);
+	if (yielded)
+		state_of(job.relid)->yields++;
+	return true;
+}
+
+/* Compacts what wants it for a while: flushes come in between.  True if there is more to do at once. */
+static bool
+compact_some(bool *later)
+{
+	TimestampTz start = GetCurrentTimestamp();
+
+	post_jobs(later);
+	while (paimon_worker_run_job())
+	{
 		bool		wait = false;
 
 		CHECK_FOR_INTERRUPTS();
-		work_on(lfirst_oid(lc), 0, PAIMON_WORK_COMPACT_NEXT, state_of(lfirst_oid(lc))->compact_bucket, &visit);
-		if (visit.gone)
-			continue;
-		after_compaction(lfirst_oid(lc), &visit);
-		any |= visit.compacted;
-		(void) serve_requests();
-		(void) flush_due(&wait);
+		(void) paimon_worker_serve_requests();
+		(void) paimon_worker_flush_due(&wait);
+		take_news();
+		post_jobs(&wait);
 		*later |= wait;
+		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(), JOBS_MS))
+			return true;
 	}
-	return any;
+	*later |= paimon_jobs_wait(MyDatabaseId);
+	return false;
 }
 
 /* Nobody knows what was left when the last worker ended. */
@@ -472,7 +727,7 @@ sweep(void)
 
 		CHECK_FOR_INTERRUPTS();
 		work_on(lfirst_oid(lc), 0, PAIMON_WORK_CHECK | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, -1, &visit);
-		(void) serve_requests();
+		(void) paimon_worker_serve_requests();
 	}
 	paimon_workers_lock();
 	paimon_database_note(MyDatabaseId)->swept = now;
@@ -485,7 +740,7 @@ told_to_give_way(void)
 	bool		result;
 
 	paimon_workers_lock();
-	result = my_slot->give_way;
+	result = paimon_my_slot->give_way;
 	paimon_workers_unlock();
 	return result;
 }
@@ -512,8 +767,9 @@ loop(void)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 		MemoryContextSwitchTo(cxt);
-		any = serve_requests();
-		any |= flush_due(&later);
+		take_news();
+		any = paimon_worker_serve_requests();
+		any |= paimon_worker_flush_due(&later);
 		sweep();
 		more = compact_some(&later);
 		any |= more;
@@ -525,8 +781,12 @@ loop(void)
 		now = GetCurrentTimestamp();
 		if (any || later)
 			active = now;
-		if (!any && (told_to_give_way() || paimon_max_workers == 0 || !extension_here() ||
-					 TimestampDifferenceExceeds(active, now, IDLE_EXIT_MS)))
+		if (told_to_give_way() && (!any || TimestampDifferenceExceeds(paimon_my_slot->started, now, TURN_MS)))
+		{
+			unfinished = any || later;
+			return;
+		}
+		if (!any && (paimon_max_workers == 0 || !paimon_worker_extension_here() || TimestampDifferenceExceeds(active, now, IDLE_EXIT_MS)))
 			return;
 		if (!more)
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, paimon_naptime, PG_WAIT_EXTENSION);
@@ -538,12 +798,12 @@ paimon_worker_main(Datum arg)
 {
 	Oid			dbid = DatumGetObjectId(arg);
 
-	if (!enter(dbid))
+	if (!paimon_worker_enter(dbid, false))
 		return;
-	on_shmem_exit(leave, (Datum) 0);
-	connect_database(dbid);
-	if (!extension_here())
+	paimon_worker_connect(dbid);
+	if (!paimon_worker_extension_here())
 		return;
+	paimon_jobs_forget(InvalidOid); /* of the last one; we look for ourselves */
 	paimon_shared_set_listener(dbid, MyLatch);
 	loop();
 }

@@ -55,7 +55,7 @@ put_worker(ReturnSetInfo *rsinfo, const PaimonWorkerSlot *slot)
 
 	values[0] = Int32GetDatum(slot->pid);
 	nulls[0] = slot->pid == 0;
-	values[1] = CStringGetTextDatum("worker");
+	values[1] = CStringGetTextDatum(slot->helper ? "helper" : "worker");
 	values[2] = ObjectIdGetDatum(slot->dbid);
 	values[3] = CStringGetTextDatum(state_name(slot));
 	values[4] = ObjectIdGetDatum(slot->relid);

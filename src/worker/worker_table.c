@@ -104,25 +104,28 @@ flush_once(Oid relid, PaimonVisit *visit)
 	return again;
 }
 
-/* Compacts a bucket once.  Returns the number of buckets, 0 if the table could not be had. */
+/* Compacts a bucket once.  flags: PAIMON_DO_xxx.  Returns the number of buckets, 0 if the table could not be had. */
 static int
-compact_once(Oid relid, int bucket, bool full, PaimonVisit *visit)
+compact_once(Oid relid, int bucket, int flags, PaimonVisit *visit)
 {
 	Relation	rel;
 	int			nbuckets = 0;
 
 	visit->compacted = false;
+	visit->bucket = bucket;
 	begin("compacting", relid);
 	rel = open_conditionally(relid, visit);
 	if (rel != NULL)
 	{
 		PaimonTable *table = paimon_table_get(rel, false);
-		PaimonCompactResult result;
+		PaimonCompactResult result = {0};
 
 		report("compacting", rel);
-		paimon_compact_bucket(rel, table, PAIMON_FLUSH_WORKER, bucket, full, &result);
+		if ((flags & PAIMON_DO_REQUESTED) || !table->options.write_only)
+			paimon_compact_bucket(rel, table, PAIMON_FLUSH_WORKER, bucket, flags, &result);
 		if (result.busy || result.lost)
 			visit->outcome = PAIMON_WORK_BLOCKED;
+		visit->busy = result.busy;
 		if (result.published)
 		{
 			visit->compacted = true;
@@ -151,7 +154,7 @@ compact_buckets(Oid relid, int bucket, bool full, PaimonVisit *visit)
 			int			n;
 
 			CHECK_FOR_INTERRUPTS();
-			n = compact_once(relid, b, full, visit);
+			n = compact_once(relid, b, PAIMON_DO_REQUESTED | (full ? PAIMON_DO_FULL : 0), visit);
 			any |= visit->compacted;
 			if (bucket < 0)
 				nbuckets = n;
@@ -162,13 +165,12 @@ compact_buckets(Oid relid, int bucket, bool full, PaimonVisit *visit)
 	visit->compacted = any;
 }
 
-/* Which bucket wants to be compacted? */
+/* Which buckets want to be compacted? */
 static void
-choose_bucket(Oid relid, int from, PaimonVisit *visit)
+look(Oid relid, MemoryContext cxt, PaimonVisit *visit)
 {
 	Relation	rel;
 
-	visit->next_bucket = -1;
 	begin("looking at", relid);
 	rel = open_conditionally(relid, visit);
 	if (rel != NULL)
@@ -176,25 +178,16 @@ choose_bucket(Oid relid, int from, PaimonVisit *visit)
 		PaimonTable *table = paimon_table_get(rel, false);
 
 		if (!table->options.write_only)
-			visit->next_bucket = paimon_compact_next(rel, table, from);
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			visit->wanted = paimon_compact_wanted(rel, table, &visit->nwanted);
+			MemoryContextSwitchTo(old);
+		}
 		paimon_table_release(table);
 		relation_close(rel, NoLock);
 	}
 	CommitTransactionCommand();
-}
-
-/* By itself: one bucket at a time, so that flushes of other tables come in between. */
-static void
-compact_next(Oid relid, int from, PaimonVisit *visit)
-{
-	int			bucket;
-
-	choose_bucket(relid, from, visit);
-	bucket = visit->next_bucket;
-	if (bucket < 0 || visit->gone || visit->outcome != PAIMON_WORK_DONE)
-		return;
-	(void) compact_once(relid, bucket, false, visit);
-	visit->next_bucket = bucket + 1;
 }
 
 /* `asked`: by name, so write-only tables are no exception.  Its transaction must end before reclaiming: what it lets go waits for its xid. */
@@ -288,7 +281,7 @@ check(Oid relid, PaimonVisit *visit)
 }
 
 static void
-do_visit(Oid relid, int work, int bucket, PaimonVisit *visit)
+do_visit(Oid relid, int work, int bucket, MemoryContext cxt, PaimonVisit *visit)
 {
 	if (work & PAIMON_WORK_CHECK)
 		check(relid, visit);
@@ -303,7 +296,13 @@ do_visit(Oid relid, int work, int bucket, PaimonVisit *visit)
 		if (work & PAIMON_WORK_COMPACT)
 			compact_buckets(relid, bucket, (work & PAIMON_WORK_FULL) != 0, visit);
 		else
-			compact_next(relid, bucket, visit);
+			(void) compact_once(relid, bucket, (work & PAIMON_WORK_HURRY) ? PAIMON_DO_HURRY : 0, visit);
+		visit->compacting = false;
+	}
+	if (work & PAIMON_WORK_LOOK)
+	{
+		visit->compacting = true;
+		look(relid, cxt, visit);
 		visit->compacting = false;
 	}
 	if ((work & (PAIMON_WORK_EXPIRE | PAIMON_WORK_RECLAIM)) && visit->outcome == PAIMON_WORK_DONE && !visit->gone)
@@ -351,10 +350,11 @@ paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVis
 	memset(visit, 0, sizeof(*visit));
 	visit->outcome = PAIMON_WORK_DONE;
 	visit->expire_at = PG_INT64_MAX;
+	visit->bucket = -1;
 	error_context_stack = &callback;
 	PG_TRY();
 	{
-		do_visit(relid, work, bucket, visit);
+		do_visit(relid, work, bucket, cxt, visit);
 	}
 	PG_CATCH();
 	{
@@ -375,13 +375,14 @@ paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVis
 	if ((work & PAIMON_WORK_FLUSH) && !visit->gone && !visit->compacting && (visit->failed || visit->outcome != PAIMON_WORK_DONE))
 		paimon_shared_request_again(MyDatabaseId, relid);
 	if (visit->failed)
-		paimon_failure_note(MyDatabaseId, relid, visit->compacting, visit->edata);
+		paimon_failure_note(MyDatabaseId, relid, visit->compacting, visit->compacting ? visit->bucket : -1, visit->edata);
 	else if (visit->outcome == PAIMON_WORK_DONE)
 	{
 		if (work & (PAIMON_WORK_FLUSH | PAIMON_WORK_RECLAIM | PAIMON_WORK_CHECK))
-			paimon_failure_clear(MyDatabaseId, relid, false);
-		if (work & (PAIMON_WORK_COMPACT | PAIMON_WORK_COMPACT_NEXT))
-			paimon_failure_clear(MyDatabaseId, relid, true);
+			paimon_failure_clear(MyDatabaseId, relid, false, -1);
+		if (work & (PAIMON_WORK_COMPACT | PAIMON_WORK_COMPACT_NEXT | PAIMON_WORK_LOOK))
+			paimon_failure_clear(MyDatabaseId, relid, true,
+								 (work & PAIMON_WORK_COMPACT) && bucket < 0 ? PAIMON_ALL_BUCKETS : bucket);
 	}
 	if (visit->gone && storage_id != 0)
 		paimon_shared_forget(MyDatabaseId, storage_id);
