@@ -164,6 +164,18 @@ paimon_log_tid_to_position(Relation rel, uint64 storage_id, ItemPointer tid, uin
 	return true;
 }
 
+/* Is the extent of a position in the log, by its own first page?  What we remember of the chain may be stale. */
+static bool
+extent_is_there(Relation rel, uint64 storage_id, uint64 start)
+{
+	uint32 extent;
+	uint32 next;
+	uint64 position;
+
+	return paimon_chain_lookup(rel, storage_id, start, &extent) &&
+		paimon_chain_link(rel, storage_id, extent, &position, &next) && position == start;
+}
+
 /* See storage.h. */
 bool
 paimon_log_holds(Relation rel, uint64 storage_id, uint64 position, uint64 len)
@@ -172,9 +184,10 @@ paimon_log_holds(Relation rel, uint64 storage_id, uint64 position, uint64 len)
 
 	for (uint64 p = position - position % PAIMON_EXTENT_BYTES; p <= last; p += PAIMON_EXTENT_BYTES)
 	{
-		uint32 extent;
-
-		if (!paimon_chain_lookup(rel, storage_id, p, &extent))
+		if (extent_is_there(rel, storage_id, p))
+			continue;
+		paimon_chain_forget(rel, storage_id);
+		if (!extent_is_there(rel, storage_id, p))
 			return false;
 	}
 	return true;
