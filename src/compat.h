@@ -334,6 +334,23 @@ paimon_report_vacuum(Relation rel, double rows, TimestampTz start)
 #endif
 }
 
+/* What a writer that waits for compaction shows in pg_stat_activity: extensions have wait events of their own since 17. */
+#include "utils/wait_event.h"
+#if PG_VERSION_NUM < 170000
+#define PAIMON_WAIT_STALL PG_WAIT_EXTENSION
+#else
+#define PAIMON_WAIT_STALL paimon_wait_event_stall()
+static inline uint32
+paimon_wait_event_stall(void)
+{
+	static uint32 event = 0;
+
+	if (event == 0)
+		event = WaitEventExtensionNew("PaimonStall");
+	return event;
+}
+#endif
+
 /* How many elements the planner expects in an array: 17 and up look at statistics. */
 #if PG_VERSION_NUM < 170000
 #define paimon_estimate_array_length(root, node) estimate_array_length(node)

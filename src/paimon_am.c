@@ -32,6 +32,7 @@
 #include "paimon_am.h"
 #include "stop.h"
 #include "storage/storage.h"
+#include "worker/stall.h"
 #include "worker/worker.h"
 
 PG_MODULE_MAGIC;
@@ -68,6 +69,7 @@ static const PaimonModule modules[] = {
 	{"storages of dropped tables", paimon_ddl_hooks_init, NULL, NULL},
 	{"executor", paimon_executor_init, NULL, NULL},
 	{"workers", paimon_worker_init, paimon_worker_shmem_size, paimon_worker_shmem_init},
+	{"stalls", paimon_stall_init, NULL, NULL},
 	{NULL, NULL, NULL, NULL}
 };
 

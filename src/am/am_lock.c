@@ -23,6 +23,7 @@
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "worker/stall.h"
 
 /*
  * The context that one row's work is done in, emptied at the start of the next: statements touch millions of rows.
@@ -297,11 +298,23 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 	return result;
 }
 
+/*
+ * Whoever holds key locks does not wait for compaction any more: so who locks rows in order to write them waits here, or he never would.  NOWAIT
+ * asks for an answer at once.
+ */
+static PaimonTable *
+wait_before_locks(PaimonTable *table, Relation rel, CommandId cid, LockTupleMode mode, LockWaitPolicy policy)
+{
+	if (mode < LockTupleNoKeyExclusive || policy == LockWaitError)
+		return table;
+	return paimon_stall_check(table, rel, cid);
+}
+
 TM_Result
 paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
 				  LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd)
 {
-	PaimonTable *table = paimon_table_get(rel, true);
+	PaimonTable *table = wait_before_locks(paimon_table_get(rel, true), rel, cid, mode, policy);
 	MemoryContext old = paimon_enter_row_context();
 	ItemPointerData locked = *tid;	/* the caller's may be the slot's own, which does not survive clearing the slot */
 	TM_Result	result;

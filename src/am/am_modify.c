@@ -17,6 +17,7 @@
 #include "pgstat.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
+#include "worker/stall.h"
 
 typedef struct Encoded
 {
@@ -86,7 +87,7 @@ put_insert(PaimonTable *table, Relation rel, TupleTableSlot *slot, CommandId cid
 void
 paimon_tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options, struct BulkInsertStateData *bistate)
 {
-	PaimonTable *table = paimon_table_get(rel, true);
+	PaimonTable *table = paimon_stall_check(paimon_table_get(rel, true), rel, cid);
 
 	CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
 	put_insert(table, rel, slot, cid);
@@ -97,7 +98,7 @@ void
 paimon_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandId cid, int options,
 					struct BulkInsertStateData *bistate)
 {
-	PaimonTable *table = paimon_table_get(rel, true);
+	PaimonTable *table = paimon_stall_check(paimon_table_get(rel, true), rel, cid);
 
 	CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
 	for (int i = 0; i < nslots; i++)
@@ -186,7 +187,7 @@ TM_Result
 paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck, bool wait,
 					TM_FailureData *tmfd, bool changing_part)
 {
-	PaimonTable *table = paimon_table_get(rel, true);
+	PaimonTable *table = paimon_stall_check(paimon_table_get(rel, true), rel, cid);
 	MemoryContext old = paimon_enter_row_context();
 	PaimonTarget target;
 	ItemPointerData new_tid;
@@ -239,7 +240,7 @@ paimon_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot *slot, Comman
 					Snapshot crosscheck, bool wait, TM_FailureData *tmfd, LockTupleMode *lockmode,
 					PaimonUpdateIndexes *update_indexes)
 {
-	PaimonTable *table = paimon_table_get(rel, true);
+	PaimonTable *table = paimon_stall_check(paimon_table_get(rel, true), rel, cid);
 	MemoryContext old = paimon_enter_row_context();
 	PaimonTarget target;
 	Encoded		row;

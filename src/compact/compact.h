@@ -141,6 +141,23 @@ extern void paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, P
 /* How the table is, as messages of this level.  Reads the manifest: not with PROC_IN_VACUUM set. */
 extern void paimon_health_report(Relation rel, PaimonTable *table, int elevel);
 
+/* ---- how many runs there are ---- */
+
+typedef struct PaimonRunCount
+{
+	int			fullest;		/* runs of the fullest bucket, those of one commit as one: compare with num-sorted-run.stop-trigger */
+	int32		fullest_bucket;
+	bool		pending;		/* some await their snapshot id: a flush gives it, and they cannot be merged before */
+	int			nbuckets;		/* that have files */
+	int64		runs;			/* single ones, of all buckets */
+	int64		bytes;
+	int64		bottom_bytes;	/* of the oldest run of each bucket, if it is above level 0 */
+} PaimonRunCount;
+
+/* The order of `files` changes. */
+extern void paimon_count_runs(PaimonFileRow *files, int nfiles, PaimonRunCount *count);
+extern void paimon_count_table_runs(PaimonTable *table, Snapshot snapshot, PaimonRunCount *count);
+
 /* ---- freeze (H18) ---- */
 
 /*

@@ -397,6 +397,7 @@ publish(Flush *f, PaimonFlushResult *result)
 		if (GetCurrentTransactionNestLevel() == 1)
 			f->end->head = head;
 	}
+	paimon_note_flush(f->table->shared, files, nfiles, f->files, f->nfiles);
 	result->snapshot_id = last.snapshot_id;
 	result->rows += f->rows;
 	result->progress = true;

@@ -64,6 +64,9 @@ typedef struct PaimonCompaction
 /* Reads the manifest and asks the core what to do with c->bucket; false if nothing.  Leaves no snapshot behind. */
 extern bool paimon_compact_pick(PaimonCompaction *c);
 
+/* A bucket's runs as the core wants them, palloc'd. */
+extern PaimonCompactionRun *paimon_compact_run_sizes(const PaimonBucketRuns *bucket);
+
 /* Merges what has to be merged into new files. */
 extern void paimon_compact_rewrite(PaimonCompaction *c);
 
@@ -72,5 +75,12 @@ extern void paimon_compact_rewrite(PaimonCompaction *c);
  * they were picked: nothing is written then, and the outputs' extents are free again.
  */
 extern bool paimon_compact_publish(PaimonCompaction *c, PaimonCompactResult *result);
+
+/* ---- what publishers say about it, when they commit (compact_count.c) ---- */
+
+extern void paimon_note_flush(PaimonShared *shared, const PaimonFileRow *files, int nfiles, const PaimonFileRow *added, int nadded);
+/* Changes the order of `files` and `result`, and forgets some of the former. */
+extern void paimon_note_compaction(PaimonShared *shared, const PaimonCompaction *c, PaimonFileRow *files, int nfiles,
+								   PaimonFileRow *result, int nresult);
 
 #endif							/* PAIMON_COMPACT_INTERNAL_H */

@@ -19,7 +19,6 @@
 #include "compact/compact_internal.h"
 
 #define URGENT_BEFORE_STOP 2	/* so many runs before writers have to wait, a bucket goes first */
-#define STOP_TRIGGER(c) ((c)->table->options.compaction_trigger * 2)
 
 static void
 fill_options(const PaimonOptions *from, PaimonCompactionOptions *to)
@@ -49,8 +48,9 @@ local_hour(TimestampTz now)
 	return tm != NULL ? tm->tm_hour : -1;
 }
 
-static PaimonCompactionRun *
-fill_runs(const PaimonBucketRuns *bucket)
+/* See compact_internal.h. */
+PaimonCompactionRun *
+paimon_compact_run_sizes(const PaimonBucketRuns *bucket)
 {
 	PaimonCompactionRun *runs = palloc0_array(PaimonCompactionRun, bucket->nruns + 1);
 
@@ -109,7 +109,7 @@ choose(PaimonCompaction *c, Snapshot snapshot)
 	if (c->runs == NULL)
 		return false;
 	fill_options(&c->table->options, &options);
-	runs = fill_runs(c->runs);
+	runs = paimon_compact_run_sizes(c->runs);
 	now.now = time;
 	now.hour = local_hour(time);
 	now.force_full = c->full;
@@ -147,12 +147,12 @@ static void
 fill_wanted(const PaimonCompaction *c, PaimonCompactWanted *w)
 {
 	w->bucket = c->bucket;
-	PaimonCompactionRun *runs = fill_runs(c->runs);
+	PaimonCompactionRun *runs = paimon_compact_run_sizes(c->runs);
 	PaimonCompactionCount count;
 
 	paimon_compaction_count(runs, c->runs->nruns, &count);
 	pfree(runs);
-	w->urgent = count.counted >= STOP_TRIGGER(c) - URGENT_BEFORE_STOP;
+	w->urgent = count.counted >= Max(c->table->options.stop_trigger, c->table->options.compaction_trigger) - URGENT_BEFORE_STOP;
 	w->bytes = 0;
 	for (int i = 0; i < c->plan.nruns; i++)
 		w->bytes += c->runs->runs[c->plan.first + i].bytes;

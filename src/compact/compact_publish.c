@@ -216,6 +216,7 @@ paimon_compact_publish(PaimonCompaction *c, PaimonCompactResult *result)
 	files = resulting_files(c, levels->files, levels->nfiles, &nfiles);
 	check_levels(c, files, nfiles);
 	write_manifest(c, snapshot, &log, result);
+	paimon_note_compaction(c->table->shared, c, levels->files, levels->nfiles, files, nfiles);
 	UnregisterSnapshot(snapshot);
 	PAIMON_STOP_POINT("compact-published-before-commit");
 	return true;

@@ -72,6 +72,9 @@ extern bool paimon_buffer_fetch_tid(PaimonTable *table, Relation rel, ItemPointe
  */
 extern bool paimon_buffer_touched(PaimonTable *table, Relation rel, int bucket, const uint8 *key, uint32 len, CommandId *cid, uint8 *kind);
 
+/* Has the transaction appended what it wrote?  It is about to commit then. */
+extern bool paimon_buffer_is_precommitted(void);
+
 /* The transaction's writes to this storage belong to another relation from now on (a rewrite's result is taken over by its table). */
 extern void paimon_buffer_adopt(uint64 storage_id, Oid relid);
 

@@ -98,6 +98,8 @@ typedef struct WriteBuffer
 	int			nsegments;
 	int			segments_room;
 	uint64		nrecords;
+	uint64		put_rows;		/* over all of the transaction, rolled back or not; bytes of keys and rows */
+	uint64		put_bytes;
 	CommandId	min_cid;		/* smallest and largest command with a record in memory */
 	CommandId	max_cid;
 	bool		upserts;		/* some record in memory is a blind upsert */

@@ -272,6 +272,13 @@ remember_record(WriteBuffer *wb, BufRecord *rec)
 	paimon_bufxact.bytes += RECORD_OVERHEAD;
 }
 
+/* See buffer.h. */
+bool
+paimon_buffer_is_precommitted(void)
+{
+	return paimon_bufxact.precommitted;
+}
+
 /* ---- by key ---- */
 
 static bool
@@ -453,6 +460,8 @@ paimon_buffer_put(PaimonTable *table, Relation rel, CommandId cid, int bucket, u
 	if (len > 0)
 		memcpy((void *) bufrecord_payload(rec), payload, len);
 	remember_record(wb, rec);
+	wb->put_rows++;
+	wb->put_bytes += keylen + len;
 	if (cid < wb->min_cid)
 		wb->min_cid = cid;
 	if (cid > wb->max_cid)

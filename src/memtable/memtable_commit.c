@@ -23,6 +23,7 @@
 
 #include "core/core_bloom.h"
 #include "memtable/buffer_internal.h"
+#include "memtable/stats.h"
 #include "stop.h"
 
 /* A storage in the course of pre-commit. */
@@ -254,6 +255,19 @@ take_number(PaimonTable *table, Relation rel)
 	return number;
 }
 
+/* For the table's statistics, and for writers who look how many runs there are: it is one more, in whichever bucket. */
+static void
+note_bulk(PaimonShared *shared, const PaimonFileRow *files, int nfiles)
+{
+	uint64		bytes = 0;
+
+	for (int i = 0; i < nfiles; i++)
+		bytes += files[i].bytes;
+	paimon_stats_note(shared, PAIMON_STAT_LARGE, 1);
+	paimon_stats_note(shared, PAIMON_STAT_LARGE_BYTES, bytes);
+	paimon_runs_note(shared, PAIMON_RUNS_ONE_MORE);
+}
+
 /*
  * Registers the files of a large write as what the present transaction adds to the table: takes the publish lock (kept until the transaction
  * ends), a number, and inserts the manifest rows.  The files' WAL must have been flushed.
@@ -282,6 +296,7 @@ paimon_bulk_register(PaimonTable *table, Relation rel, PaimonFileRow *files, int
 	paimon_catalog_log_put(&log);
 	if (table->shared != NULL)
 		paimon_shared_announce(table->shared, log.version);
+	note_bulk(table->shared, files, nfiles);
 	PAIMON_STOP_POINT("bulk-registered");
 }
 
@@ -547,6 +562,23 @@ ask_for_sweeps(const BufferXact *x, bool commit)
 	}
 }
 
+/* The user's rows, for the tables' statistics. */
+static void
+count_rows(const BufferXact *x)
+{
+	ListCell   *lc;
+
+	foreach(lc, x->buffers)
+	{
+		WriteBuffer *wb = lfirst(lc);
+
+		if (wb->table->shared == NULL)
+			continue;
+		paimon_stats_add(wb->table->shared, PAIMON_STAT_ROWS, wb->put_rows);
+		paimon_stats_add(wb->table->shared, PAIMON_STAT_BYTES, wb->put_bytes);
+	}
+}
+
 /* Must not fail. */
 static void
 finish(bool commit, bool prepared)
@@ -567,10 +599,13 @@ finish(bool commit, bool prepared)
 	paimon_keylock_end(prepared);
 	if (x->active)
 	{
+		if (commit || prepared)
+			count_rows(x);
 		ask_for_sweeps(x, commit);
 		MemoryContextDelete(x->cxt);
 		memset(x, 0, sizeof(*x));
 	}
+	paimon_stats_at_end(commit || prepared);
 	paimon_table_at_end();
 }
 

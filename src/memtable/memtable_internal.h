@@ -222,6 +222,12 @@ struct PaimonShared
 	uint64           starved_position;
 	pg_atomic_uint64 last_used;
 
+	pg_atomic_uint64         runs;          /* see memtable_runs.c */
+	pg_atomic_uint32         runs_waiting;  /* writers */
+	pg_atomic_uint32         times_blocked; /* only grows */
+	ConditionVariable        runs_cv;
+	struct PaimonTableStats *stats; /* changes under the mapping lock; NULL: nothing is counted */
+
 	bool        sweep; /* a transaction has left files that nobody knows */
 	bool        was_swept;     /* since the entry is in use; the last sweep spared files from this number on, ... */
 	uint64      swept_file_no;
@@ -242,6 +248,11 @@ extern PaimonShared *paimon_shared_slot(int i); /* i < paimon_max_tables; look a
 extern uint64 paimon_shared_read_tail(PaimonShared *shared, Relation rel);
 extern void   paimon_shared_advance_head(PaimonShared *shared, uint64 head);
 extern uint64 paimon_shared_tick(void);
+
+/* ---- runs and counters (memtable_runs.c, memtable_stats.c; the rest is in stats.h) ---- */
+
+typedef struct PaimonTableStats PaimonTableStats;
+extern void paimon_runs_change(PaimonShared *shared, bool one_more, uint32 runs);
 
 /* ---- dropping (memtable_drop.c) ---- */
 

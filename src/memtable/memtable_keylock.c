@@ -589,6 +589,18 @@ paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_h
 }
 
 /* See shared.h. */
+/* See shared.h. */
+bool
+paimon_keylock_any(void)
+{
+	for (int i = 0; i < nmine; i++)
+	{
+		if (TransactionIdIsCurrentTransactionId(mine[i].xid))
+			return true;
+	}
+	return false;
+}
+
 PaimonKeyLock *
 paimon_keylock_mine(PaimonShared *shared, int *n)
 {

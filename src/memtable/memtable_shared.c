@@ -27,6 +27,7 @@
 #include "utils/wait_event.h"
 
 #include "memtable/memtable_internal.h"
+#include "memtable/stats.h"
 #include "stop.h"
 
 #define DEFAULT_WRITE_BUFFER (UINT64CONST(64) * 1024 * 1024)
@@ -75,6 +76,7 @@ paimon_shared_init(void)
 	paimon_pool_init();
 	paimon_keylock_init();
 	paimon_memview_init();
+	paimon_stats_init();
 }
 
 static Size
@@ -90,6 +92,7 @@ paimon_shared_shmem_size(void)
 
 	size = add_size(size, hash_estimate_size(paimon_max_tables, sizeof(SharedHashEntry)));
 	size = add_size(size, paimon_listener_shmem_size());
+	size = add_size(size, paimon_stats_shmem_size());
 	size = add_size(size, paimon_pool_shmem_size());
 	return add_size(size, paimon_keylock_shmem_size());
 }
@@ -111,12 +114,16 @@ init_entries(void)
 		LWLockInitialize(&s->append_lock, control->tranche_append);
 		LWLockInitialize(&s->index_lock, control->tranche_index);
 		ConditionVariableInit(&s->bulk_cv);
+		ConditionVariableInit(&s->runs_cv);
 		pg_atomic_init_u32(&s->pins, 0);
 		pg_atomic_init_u32(&s->state, PAIMON_STATE_NEW);
 		pg_atomic_init_u64(&s->tail_position, 0);
 		pg_atomic_init_u64(&s->head, 0);
 		pg_atomic_init_u64(&s->announced, 0);
 		pg_atomic_init_u64(&s->last_used, 0);
+		pg_atomic_init_u64(&s->runs, PAIMON_RUNS_UNKNOWN);
+		pg_atomic_init_u32(&s->runs_waiting, 0);
+		pg_atomic_init_u32(&s->times_blocked, 0);
 	}
 }
 
@@ -140,6 +147,7 @@ paimon_shared_shmem_init(void)
 	mapping =
 		ShmemInitHash("paimon table mapping", paimon_max_tables, paimon_max_tables, &info, HASH_ELEM | HASH_BLOBS);
 	paimon_listener_shmem_init();
+	paimon_stats_shmem_init();
 	paimon_pool_shmem_init();
 	paimon_keylock_shmem_init();
 }
@@ -164,6 +172,7 @@ static void
 free_slot(PaimonShared *shared)
 {
 	(void) hash_search(mapping, &shared->key, HASH_REMOVE, NULL);
+	paimon_stats_detach(shared);
 	SpinLockAcquire(&shared->mutex);
 	shared->in_use = false;
 	SpinLockRelease(&shared->mutex);
@@ -313,6 +322,8 @@ init_slot(PaimonShared *s, const PaimonSharedKey *key, Oid relid, int nbuckets)
 	s->ntouched = 0;
 	memset(s->touched, 0, sizeof(s->touched));
 	SpinLockRelease(&s->mutex);
+	paimon_runs_forget(s);
+	paimon_stats_attach(s, relid);
 }
 
 /* The entry of a key, made if it is new; pinned. */
@@ -366,6 +377,16 @@ find_entry(Relation rel, const PaimonSharedKey *key, int nbuckets)
 	return shared;
 }
 
+/* The storage of a rewrite's transient table has become the table's own. */
+static void
+change_relation(PaimonShared *shared, Relation rel)
+{
+	LWLockAcquire(&control->mapping_lock, LW_EXCLUSIVE);
+	shared->relid = RelationGetRelid(rel);
+	paimon_stats_attach(shared, shared->relid);
+	LWLockRelease(&control->mapping_lock);
+}
+
 PaimonShared *
 paimon_shared_attach(Relation rel, uint64 storage_id, int nbuckets)
 {
@@ -386,7 +407,8 @@ paimon_shared_attach(Relation rel, uint64 storage_id, int nbuckets)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	shared->relid = RelationGetRelid(rel);
+	if (shared->relid != RelationGetRelid(rel))
+		change_relation(shared, rel);
 	return shared;
 }
 
@@ -811,6 +833,11 @@ paimon_shared_set_blocked(PaimonShared *shared, bool blocked)
 	SpinLockAcquire(&shared->mutex);
 	shared->blocked = blocked;
 	SpinLockRelease(&shared->mutex);
+	if (blocked)
+	{
+		pg_atomic_fetch_add_u32(&shared->times_blocked, 1);
+		ConditionVariableBroadcast(&shared->runs_cv);
+	}
 }
 
 void

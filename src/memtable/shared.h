@@ -322,6 +322,9 @@ typedef struct PaimonKeyLock
 } PaimonKeyLock;
 extern PaimonKeyLock *paimon_keylock_mine(PaimonShared *shared, int *n);
 
+/* Does the current transaction hold a key of any table? */
+extern bool paimon_keylock_any(void);
+
 /*
  * In PRE_PREPARE, after all appends: writes what the transaction has locked into the delta logs, so that it is still locked after a restart.
  */

@@ -73,6 +73,7 @@ typedef struct PaimonOptions
 	bool		force_rewrite_all;	/* a full compaction rewrites every file */
 	int32		num_levels;		/* level 0 included; 3 */
 	int32		compaction_trigger; /* runs; 5 */
+	int32		stop_trigger;	/* runs; 10; PG_INT32_MAX = writers never wait */
 	int32		max_size_amplification; /* percent; 200 */
 	int32		size_ratio;		/* percent; 1 */
 	int32		offpeak_start;	/* hour; -1 = no window */

@@ -23,7 +23,6 @@ CREATE TABLE bad (a int) USING paimon WITH (bucket = 1, "bucket" = 2);
 -- Known, but not built.
 CREATE TABLE bad (a int) USING paimon WITH ("changelog-producer" = 'input');
 CREATE TABLE bad (a int) USING paimon WITH (bucket_append_ordered = false);
-CREATE TABLE bad (a int) USING paimon WITH ("num-sorted-run.stop-trigger" = 5);
 CREATE TABLE bad (a int) USING paimon WITH ("tag.num-retained-max" = 5);
 CREATE TABLE bad (a int) USING paimon WITH ("fields.a.aggregate-function" = 'sum');
 CREATE TABLE bad (a int, b int) USING paimon WITH ("fields.a,b.sequence-group" = 'c');
