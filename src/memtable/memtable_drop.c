@@ -153,3 +153,64 @@ paimon_memtable_make_room(uint32 chunks, bool flushed_only, const PaimonShared *
 	}
 	return true;
 }
+
+/* Chunks of an entry's memtables that only a flush can let go; 0 also for one that cannot be flushed here and now. */
+static uint32
+held_by_unflushed(PaimonShared *s)
+{
+	uint64 head = pg_atomic_read_u64(&s->head);
+	uint32 held = 0;
+
+	if (s->ngen == 0)
+		return 0;
+	SpinLockAcquire(&s->mutex);
+	if (s->in_use && !s->forgotten && !s->blocked && pg_atomic_read_u32(&s->state) == PAIMON_STATE_PRIMARY)
+	{
+		for (int i = 0; i < s->ngen; i++)
+		{
+			if (pg_atomic_read_u64(&s->gen[i]->to) > head)
+				held += s->gen[i]->arena.nchunks;
+		}
+	}
+	SpinLockRelease(&s->mutex);
+	return held;
+}
+
+/* See memtable_internal.h. */
+void
+paimon_memtable_relieve(void)
+{
+	static uint32      seen_free = PG_UINT32_MAX;
+	static TimestampTz seen_at = 0;
+	uint32             now_free = paimon_pool_free_chunks();
+	uint32             keep = paimon_pool_chunks() / 4;
+	TimestampTz        now;
+	uint64             total = 0;
+	int                n = 0;
+
+	if (now_free >= keep)
+		return;
+	/* Memory that stays full is looked at again now and then: a table may have become possible to flush. */
+	now = GetCurrentTimestamp();
+	if (now_free == seen_free && now < seen_at + USECS_PER_SEC)
+		return;
+	seen_free = now_free;
+	seen_at = now;
+	if (paimon_memtable_make_room(keep, true, NULL))
+		return;
+	for (int i = 0; i < paimon_max_tables; i++)
+	{
+		uint32 held = held_by_unflushed(paimon_shared_slot(i));
+
+		total += held;
+		n += held > 0;
+	}
+	for (int i = 0; i < paimon_max_tables && n > 0; i++)
+	{
+		PaimonShared *s = paimon_shared_slot(i);
+		uint32        held = held_by_unflushed(s);
+
+		if (held > 0 && (uint64) held * n >= total && !s->requested)
+			paimon_shared_request_flush(s);
+	}
+}

@@ -484,6 +484,7 @@ paimon_shared_catch_up(PaimonShared *shared, Relation rel, bool wait)
 		LWLockRelease(&shared->index_lock);
 	}
 	MemoryContextReset(cxt);
+	paimon_memtable_relieve();
 	return reached;
 }
 

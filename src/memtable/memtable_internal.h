@@ -263,6 +263,12 @@ extern void paimon_runs_change(PaimonShared *shared, bool one_more, uint32 runs)
  */
 extern bool paimon_memtable_make_room(uint32 chunks, bool flushed_only, const PaimonShared *except);
 extern void paimon_memtable_drop_all(PaimonShared *shared);
+/*
+ * When less than a quarter of the pool is free: asks for flushes of the tables that hold the most, at least the average, though each for itself has not
+ * reached its write buffer's size; else nobody would ever flush them, and all would have to sort the log for themselves.  Takes only spinlocks, never
+ * throws; wakes a worker, so call it without locks.
+ */
+extern void paimon_memtable_relieve(void);
 
 /* Pins the memtables that overlap [from, to); returns how many, in order. */
 extern int paimon_memtable_pin_range(PaimonShared *shared, uint64 from, uint64 to, PaimonMemtable **mts);
