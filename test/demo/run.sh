@@ -120,11 +120,13 @@ sql -c "SELECT bucket, level, count(*) AS files, sum(record_count) AS records, p
 
 step "Storage: before and after a full compaction, with VACUUM for both"
 sizes="SELECT pg_size_pretty(pg_relation_size('packages')) AS paimon,
+	(SELECT pg_size_pretty(sum(file_size_in_bytes)) FROM paimon.files('packages')) AS its_files,
 	pg_size_pretty(pg_relation_size('packages_heap')) AS heap, pg_size_pretty(pg_indexes_size('packages_heap')) AS its_key,
 	pg_size_pretty(pg_total_relation_size('packages_heap')) AS heap_with_key"
 sql -c 'VACUUM packages' -c 'VACUUM packages_heap' -c "$sizes" \
 	-c "SELECT paimon.compact('packages', \"full\" => true)" -c 'VACUUM packages' -c "$sizes"
-echo "(Versions of a row that lie in several files are merged by compaction, which workers do all the time; the options above keep no older snapshot.)"
+echo "(Versions of a row that lie in several files are merged by compaction, which workers do all the time; the options above keep no older snapshot.
+What a table's files do not take is the log, and room that it fills again before it grows.)"
 
 step "Are both tables equal?"
 sql <<'END'
