@@ -83,4 +83,10 @@ extern void paimon_note_flush(PaimonShared *shared, const PaimonFileRow *files, 
 extern void paimon_note_compaction(PaimonShared *shared, const PaimonCompaction *c, PaimonFileRow *files, int nfiles,
 								   PaimonFileRow *result, int nresult);
 
+/*
+ * Moves the log's end to the front if it keeps the fork long (compact_trim.c): writes a batch without records and asks for a flush; the rest comes with later
+ * reclaims.  Under the flush lock.  False if there was nothing to do.
+ */
+extern bool paimon_trim_log(Relation rel, PaimonTable *table);
+
 #endif							/* PAIMON_COMPACT_INTERNAL_H */

@@ -19,7 +19,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "compact/compact.h"
+#include "compact/compact_internal.h"
 #include "stop.h"
 
 /* The free end is given back when at least this much is free, and at least 1/TRUNCATE_SHARE of the fork. */
@@ -318,7 +318,11 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 		result->extents += paimon_log_free_orphans(rel, table->storage_id, log_xid);
 		free_orphans(rel, table, horizon, result);
 		if (worth_truncating(rel))
+		{
 			result->pages_truncated = paimon_storage_truncate_end(rel);
+			if (worth_truncating(rel))
+				result->pending |= paimon_trim_log(rel, table);
+		}
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);

@@ -118,7 +118,8 @@ leave(int code, Datum arg)
 	if (!paimon_my_slot->helper)
 	{
 		d->visited = now;
-		d->expire_at = expire_at;
+		if (states != NULL)
+			d->expire_at = expire_at;
 		d->wanted |= unfinished;
 	}
 	memset(paimon_my_slot, 0, sizeof(*paimon_my_slot));
@@ -504,6 +505,7 @@ take_news(void)
 		if (news & PAIMON_NEWS_FLUSHED)
 			s->compact = true;
 		s->reclaim |= (news & PAIMON_NEWS_RECLAIM) != 0;
+		s->expire |= (news & PAIMON_NEWS_COMPACTED) != 0;
 		if (news & (PAIMON_NEWS_FLUSHED | PAIMON_NEWS_COMPACTED))
 		{
 			s->reclaim = true;

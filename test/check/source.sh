@@ -7,7 +7,7 @@ layer_of()
 		core) echo 0 ;;
 		options | row | catalog | storage) echo 1 ;;
 		levels | merge | memtable | run) echo 2 ;;
-		scan | compact | changelog | snapshot) echo 3 ;;
+		scan | compact | changelog | snapshot | verify) echo 3 ;;
 		am | worker) echo 4 ;;
 		*) echo none ;;
 	esac

@@ -114,7 +114,7 @@ sub kill_one
 
 my %flushing = (flush => 25, vacuum => 12);
 my %focus = (
-	'flush-.*|compact-.*|cut_walk|reclaim-.*|extent-free|log-free-.*' => \%flushing,
+	'flush-.*|compact-.*|expire-.*|cut_walk|reclaim-.*|extent-free|log-free-.*' => \%flushing,
 	'spill-.*|bulk-.*' => { large => 40 },
 	'append-blocked' => { hot => 0.8 },
 	'locks-appended' => { prepared => 60 });
@@ -126,6 +126,9 @@ my %prelude = (
 	'shared_ready' => [ @fresh, 'INSERT INTO fresh VALUES (1)' ],
 	'log-free-.*' => [ @fresh, ("INSERT INTO fresh $rows") x 3, q{SELECT paimon.flush('fresh')}, ('VACUUM fresh') x 30 ],
 	'log-append-first-record' => [ @fresh, "INSERT INTO fresh $rows" ],
+	'expire-.*' => [
+		@fresh, q{ALTER TABLE fresh SET ("snapshot.num-retained.min" = 1, "snapshot.num-retained.max" = 1)},
+		("INSERT INTO fresh $rows", q{SELECT paimon.flush('fresh')}) x 3, q{SELECT paimon.compact('fresh')}, 'VACUUM fresh' ],
 	'compact-.*' => [ @fresh, ("INSERT INTO fresh $rows", q{SELECT paimon.flush('fresh')}) x 2, q{SELECT paimon.compact('fresh')} ],
 	'extent-free|truncate-.*' => [
 		@fresh, q{ALTER TABLE fresh SET ("write-buffer-size" = '64kb')}, 'BEGIN', "INSERT INTO fresh $rows", 'ROLLBACK',
@@ -319,6 +322,10 @@ sub manifest
 			AND added_snapshot BETWEEN 1 AND s.snapshot_id AND (removed_snapshot = 0 OR removed_snapshot > s.snapshot_id)) f
 		WHERE snapshot_id = (SELECT max(snapshot_id) FROM paimon.snapshot l WHERE l.storage_id = s.storage_id) AND total_record_count <> files});
 	push @$wrong, "snapshot $_->[1] of storage $_->[0]: $_->[2] rows, its files have $_->[3]" for @$sums;
+	for my $table (PaimonLoad::tables($SESSIONS))
+	{
+		push @$wrong, map { "verify of $table: @$_" } @{ $wire->rows("SELECT severity, object, problem FROM paimon.verify('$table')") };
+	}
 	$wire->rows("SELECT count(*) FROM paimon.files('$_'), paimon.buckets('$_'), paimon.snapshots('$_')") for PaimonLoad::tables($SESSIONS);
 	return;
 }
