@@ -144,7 +144,7 @@ make_room(PaimonCompactionNote *note)
 	note->yielding = true;
 	ereport(ERROR,
 			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg("compaction makes room for other work")));
+			 errmsg("compaction was given up for other work, or because nobody waits for it any more")));
 }
 
 void

@@ -79,6 +79,22 @@ enter(void)
 
 /* ---- databases ---- */
 
+static bool is_listed(Oid dbid);
+
+/* Databases that are gone, or closed, want nothing. */
+static void
+forget_strangers(void)
+{
+	paimon_workers_lock();
+	for (int i = 0; i < PAIMON_DATABASES; i++)
+	{
+		PaimonDatabase *d = &paimon_workers->databases[i];
+
+		d->wanted = d->wanted && is_listed(d->dbid);
+	}
+	paimon_workers_unlock();
+}
+
 /* Those one can connect to, no templates: those are to be copied without anybody in them. */
 static void
 list_databases(void)
@@ -115,6 +131,7 @@ list_databases(void)
 	MemoryContextSwitchTo(TopMemoryContext);
 	pgstat_report_activity(STATE_IDLE, NULL);
 	listed = GetCurrentTimestamp();
+	forget_strangers();
 }
 
 static bool
@@ -250,7 +267,8 @@ start_failed(int i, Oid dbid)
 			 errhint("Increase max_worker_processes.")));
 }
 
-static void
+/* False if there was no place: those who have one are asked to give way. */
+static bool
 start_worker(const Database *d, bool helper)
 {
 	BackgroundWorker worker;
@@ -259,7 +277,7 @@ start_worker(const Database *d, bool helper)
 	if (i < 0)
 	{
 		ask_to_give_way(d->dbid, helper);
-		return;
+		return false;
 	}
 	memset(&worker, 0, sizeof(worker));
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
@@ -273,6 +291,7 @@ start_worker(const Database *d, bool helper)
 	worker.bgw_notify_pid = MyProcPid;
 	if (!RegisterDynamicBackgroundWorker(&worker, &handles[i]))
 		start_failed(i, d->dbid);
+	return true;
 }
 
 /* Does a table of the database wait for a flush, or for a sweep? */
@@ -321,11 +340,12 @@ start_workers(void)
 		CHECK_FOR_INTERRUPTS();
 		if (!wants_worker(d->dbid))
 			continue;
+		nschedulers++;
+		if (!start_worker(d, false))
+			continue;
 		paimon_workers_lock();
 		paimon_database_note(d->dbid)->wanted = false;
 		paimon_workers_unlock();
-		start_worker(d, false);
-		nschedulers++;
 	}
 	if (nschedulers > 0)
 		return;					/* they come first, and will say if they need help */
@@ -335,7 +355,7 @@ start_workers(void)
 
 		CHECK_FOR_INTERRUPTS();
 		if (paimon_helper_wanted(d->dbid, has_due(d->dbid)))
-			start_worker(d, true);
+			(void) start_worker(d, true);
 	}
 }
 

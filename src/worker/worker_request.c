@@ -12,10 +12,11 @@
 
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-#include "memtable/shared.h"
+#include "memtable/table.h"
 #include "worker/worker_internal.h"
 
 /* How often a waiting session looks whether there is anybody to serve it. */
@@ -145,6 +146,25 @@ warn_blocked(Relation rel, int work)
 				 errhint("It will be flushed later. To do it now, repeat the command when no other session holds or awaits a strong lock on the table.")));
 }
 
+/* What a compaction of a bucket, or of all (-1), reads at most. */
+static int64
+size_of(Relation rel, int bucket)
+{
+	PaimonTable *table = paimon_table_get(rel, false);
+	Snapshot	snapshot = paimon_catalog_latest_snapshot();
+	int64		bytes = table->shared != NULL ? (int64) paimon_shared_unflushed(table->shared) : 0;
+	int			nfiles;
+	PaimonFileRow *files = paimon_catalog_files(table->storage_id, snapshot, &nfiles);
+
+	UnregisterSnapshot(snapshot);
+	for (int i = 0; i < nfiles; i++)
+	{
+		if (bucket < 0 || files[i].bucket == bucket)
+			bytes += files[i].bytes;
+	}
+	return bytes;
+}
+
 /* Has it done and waits.  *result is the request as it was when it ended (DONE and BLOCKED). */
 static PaimonWorkOutcome
 request(Relation rel, int work, int bucket, PaimonRequest *result)
@@ -156,7 +176,7 @@ request(Relation rel, int work, int bucket, PaimonRequest *result)
 	if (!somebody_serves())
 		return PAIMON_WORK_NO_WORKER;
 	if (work & PAIMON_WORK_COMPACT)
-		bytes = (int64) RelationGetNumberOfBlocks(rel) * BLCKSZ;
+		bytes = size_of(rel, bucket);
 	r = post_or_wait(RelationGetRelid(rel), work, bucket, bytes);
 	PG_ENSURE_ERROR_CLEANUP(withdraw, PointerGetDatum(r));
 	{

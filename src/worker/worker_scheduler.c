@@ -42,7 +42,7 @@
 #define TURN_MS 2000			/* with more databases than workers, each has that long at least */
 #define JOBS_MS 1000			/* compactions go on for so long before all else is looked at; flushes and requests come in between anyway */
 #define ALONE_MS 10000			/* a large compaction for which no helper comes is done by the scheduler after this */
-#define YIELD_LOOK_MS 200
+#define YIELD_LOOK_MS 100
 #define MAX_YIELDS 2
 #define PUT_BACK_ANYWAY 2
 #define THROWN_OUT_MS	2000	/* after an exit that was not our wish: DROP DATABASE may be at work */
@@ -120,7 +120,7 @@ leave(int code, Datum arg)
 		d->visited = now;
 		if (states != NULL)
 			d->expire_at = expire_at;
-		d->wanted |= unfinished;
+		d->wanted |= unfinished || code != 0;
 	}
 	memset(paimon_my_slot, 0, sizeof(*paimon_my_slot));
 	paimon_workers_unlock();
