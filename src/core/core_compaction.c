@@ -30,7 +30,7 @@ paimon_compaction_options_init(PaimonCompactionOptions *options)
 	memset(options, 0, sizeof(*options));
 	options->num_levels = 3;
 	options->trigger = 5;
-	options->max_size_amplification = 200;
+	options->max_size_amplification = 50;
 	options->size_ratio = 1;
 	options->offpeak_start = -1;
 	options->offpeak_end = -1;

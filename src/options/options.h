@@ -74,7 +74,7 @@ typedef struct PaimonOptions
 	int32		num_levels;		/* level 0 included; 3 */
 	int32		compaction_trigger; /* runs; 5 */
 	int32		stop_trigger;	/* runs; 10; PG_INT32_MAX = writers never wait */
-	int32		max_size_amplification; /* percent; 200 */
+	int32		max_size_amplification; /* percent; 50 */
 	int32		size_ratio;		/* percent; 1 */
 	int32		offpeak_start;	/* hour; -1 = no window */
 	int32		offpeak_end;

@@ -88,7 +88,7 @@ const PaimonOptionDef paimon_option_defs[] = {
 	{BUILT("num-sorted-run.stop-trigger", INT, ANY_TABLE, AT_ONCE, "10",
 		   "Number of sorted runs of a bucket at which writers wait for compaction (2147483647: never)."),
 	1, PG_INT32_MAX, NULL, NULL, FIELD(stop_trigger)},
-	{BUILT("compaction.max-size-amplification-percent", INT, ANY_TABLE, AT_ONCE, "200",
+	{BUILT("compaction.max-size-amplification-percent", INT, ANY_TABLE, AT_ONCE, "50",
 		   "A bucket is compacted fully when its upper levels exceed this share of the last one."),
 	0, PG_INT32_MAX, NULL, NULL, FIELD(max_size_amplification)},
 	{BUILT("compaction.size-ratio", INT, ANY_TABLE, AT_ONCE, "1",

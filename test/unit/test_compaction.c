@@ -129,7 +129,7 @@ test_pinned(void)
 	EXPECT_NOTHING("0:9 0:9 0:9 0:9");
 	EXPECT("0:9 0:9 0:9 0:9 0:9", SIZE_AMPLIFICATION, 0, 5, 2);
 	CHECK_EQ(opt.num_levels, 3);
-	CHECK_EQ(opt.max_size_amplification, 200);
+	CHECK_EQ(opt.max_size_amplification, 50);
 	CHECK_EQ(opt.size_ratio, 1);
 }
 
