@@ -123,7 +123,11 @@ paimon_key_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, 
 	{
 		*selectivity = Min(points / Max(rel->tuples, 1), 1.0);
 		*total = points * lookup_cost(root, path->indexinfo);
-		*correlation = points == 1 ? 1 : 0;
+		/*
+		 * Core takes the pages that a correlated index reads to be the same share of the table as the rows; of a table with few rows in many
+		 * versions that would be all pages, and plans made then, and kept, would read all versions for each row.
+		 */
+		*correlation = 0;
 		*pages = Max(points, 1);
 		return;
 	}

@@ -19,6 +19,8 @@
 #include "core/core_losertree.h"
 #include "memtable/memtable_internal.h"
 
+#define MANY_VERSIONS 64 /* of one key in one memtable */
+
 typedef struct IterSource
 {
 	const PaimonViewSource *src;
@@ -373,6 +375,57 @@ add_writer(TransactionId **xids, int *n, int *cap, TransactionId xid)
 	(*xids)[(*n)++] = xid;
 }
 
+/*
+ * Position below which all batches of the memtable are of transactions that the snapshot knows to be over: none of them runs, none is invisible. What
+ * is known of shared memtables is remembered, so that each batch is looked at once; the lists of batches only grow.
+ */
+static uint64
+settled_before(const PaimonViewSource *src, Snapshot snapshot)
+{
+	typedef struct Settled
+	{
+		uint64        created; /* which memtable */
+		PaimonRef     last;
+		uint64        before;
+		TransactionId newest; /* of the batches up to `last` */
+	} Settled;
+	static Settled known[64]; /* numbers of memtables are consecutive: this much is room for many hot tables */
+	Settled       *k = &known[src->mt->created % lengthof(known)];
+
+	if (src->mt->created == 0)
+		return 0; /* a private index, which is not there for long */
+	if (k->created != src->mt->created)
+	{
+		k->created = src->mt->created;
+		k->last = PAIMON_NO_REF;
+		k->before = 0;
+		k->newest = InvalidTransactionId;
+	}
+	if (TransactionIdIsValid(k->newest) && !TransactionIdPrecedes(k->newest, snapshot->xmin))
+		return 0; /* an old snapshot */
+	for (;;)
+	{
+		const PaimonRef       *link = k->last == PAIMON_NO_REF ? &src->mt->first_batch
+															   : &((const PaimonBatchInfo *) paimon_arena_ptr(src->arena, k->last))->next;
+		PaimonRef              ref = __atomic_load_n(link, __ATOMIC_ACQUIRE);
+		const PaimonBatchInfo *b;
+
+		if (ref == PAIMON_NO_REF)
+			break;
+		b = paimon_arena_ptr(src->arena, ref);
+		if (TransactionIdIsValid(b->xid))
+		{
+			if (!TransactionIdPrecedes(b->xid, snapshot->xmin))
+				break;
+			if (!TransactionIdIsValid(k->newest) || TransactionIdFollows(b->xid, k->newest))
+				k->newest = b->xid;
+		}
+		k->last = ref;
+		k->before = b->end;
+	}
+	return k->before;
+}
+
 /* See shared.h. */
 TransactionId *
 paimon_key_writers(PaimonShared *shared, Relation rel, Snapshot snapshot, const PaimonLogRow *log, int bucket,
@@ -388,12 +441,19 @@ paimon_key_writers(PaimonShared *shared, Relation rel, Snapshot snapshot, const 
 	{
 		IterSource s;
 		bool       found = open_source(&s, &view->sources[i], bucket) && find_key(view, &s, key, len);
+		uint64     settled = 0;
+		int        versions = 0;
 
 		while (found)
 		{
 			const PaimonSkipNode *n = s.node;
 			PaimonBatchInfo      *b = paimon_arena_ptr(s.src->arena, n->batch);
 
+			/* Newest first.  A row that is written again and again must not cost more each time. */
+			if (++versions == MANY_VERSIONS)
+				settled = settled_before(s.src, snapshot);
+			if (n->pos < settled)
+				break;
 			if (TransactionIdIsValid(b->xid) && !TransactionIdIsCurrentTransactionId(b->xid))
 			{
 				/* Running first: what ends in between is then seen as invisible, never missed. */
