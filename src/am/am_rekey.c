@@ -209,13 +209,13 @@ bytea_bytes(Datum d)
 }
 
 static void
-refuse_duplicate(Relation index, const PaimonRowDesc *desc, PaimonBytes key)
+refuse_duplicate(Relation heap, Relation index, const PaimonRowDesc *desc, PaimonBytes key)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("could not create unique index \"%s\"", RelationGetRelationName(index)),
 			 errdetail("Key %s is duplicated.", paimon_key_describe(desc, key.data, key.len)),
-			 errtableconstraint(index, RelationGetRelationName(index))));
+			 errtableconstraint(heap, RelationGetRelationName(index))));
 }
 
 /* Writes the sorted rows; equal neighbours are duplicates of the new key. */
@@ -239,7 +239,7 @@ drain(Tuplesortstate *sort, TupleTableSlot *slot, Filler *filler, Relation index
 		key = bytea_bytes(slot->tts_values[1]);
 		payload = bytea_bytes(slot->tts_values[2]);
 		if (bucket == last_bucket && key.len == (uint32) last.len && memcmp(key.data, last.data, key.len) == 0)
-			refuse_duplicate(index, filler->table->desc, key);
+			refuse_duplicate(filler->rel, index, filler->table->desc, key);
 		last_bucket = bucket;
 		resetStringInfo(&last);
 		appendBinaryStringInfo(&last, (const char *) key.data, key.len);

@@ -413,8 +413,9 @@ paimon_batch_load_record(Relation rel, uint64 storage_id, uint64 position, uint6
 	rec->key.len = keylen;
 	rec->payload.data = p + PAIMON_RECORD_HEADER + align8(keylen);
 	rec->payload.len = len;
-	if (rec->kind > PAIMON_KIND_REMOVE)
-		paimon_batch_report_corrupt(rel, position, "record has an unknown kind");
+	/* A made-up ctid may lead into a value that looks like a record. */
+	if (rec->kind > PAIMON_KIND_REMOVE || rec->bucket >= PAIMON_LEAVES * PAIMON_LEAF_BUCKETS)
+		paimon_batch_report_corrupt(rel, position, "record has an unknown kind or bucket");
 }
 
 /*
