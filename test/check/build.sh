@@ -43,7 +43,7 @@ check_exported_symbols()
 	symbols=$(nm -D --defined-only "$tmp/gcc/paimon_am.so" | awk '{ print $3 }')
 	while IFS= read -r symbol; do
 		case $symbol in
-			_PG_init | Pg_magic_func | paimon_launcher_main | paimon_worker_main | pg_finfo_paimon_* | _init | _fini) ;;
+			_PG_init | Pg_magic_func | paimon_launcher_main | paimon_worker_main | paimon_helper_main | pg_finfo_paimon_* | _init | _fini) ;;
 			*) grep -qx "pg_finfo_$symbol" <<<"$symbols" || echo "$symbol" ;;
 		esac
 	done <<<"$symbols"
