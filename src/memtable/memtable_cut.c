@@ -149,6 +149,7 @@ paimon_shared_cut(PaimonShared *shared, Relation rel, const PaimonLogRow *log, u
 	tail = shared->tail.position;
 	bulk = paimon_bulk_pending(shared, NULL, &number);
 	shared->requested = false;
+	shared->size_noticed = false;
 	shared->cut_time = GetCurrentTimestamp();
 	LWLockRelease(&shared->append_lock);
 	if (bulk)

@@ -198,6 +198,7 @@ struct PaimonShared
 	bool             in_use; /* changes under mapping lock and mutex */
 	bool             forgotten;
 	bool             requested;
+	bool             size_noticed; /* the scheduler was woken because there is much to flush */
 	bool             blocked;
 	PaimonSharedKey  key;
 	Oid              relid;
@@ -235,6 +236,7 @@ struct PaimonShared
 	uint64      write_buffer_size;
 	uint64      spill_size;
 	int64       flush_after_ms; /* 0: no deadline */
+	uint32      runs_limit;     /* of a bucket, PG_UINT32_MAX: none */
 	TimestampTz oldest;
 	TimestampTz cut_time;
 	int         ntouched;

@@ -298,6 +298,7 @@ init_slot(PaimonShared *s, const PaimonSharedKey *key, Oid relid, int nbuckets)
 	s->in_use = true;
 	s->forgotten = false;
 	s->requested = false;
+	s->size_noticed = false;
 	s->blocked = false;
 	s->key = *key;
 	s->relid = relid;
@@ -317,6 +318,7 @@ init_slot(PaimonShared *s, const PaimonSharedKey *key, Oid relid, int nbuckets)
 	s->write_buffer_size = DEFAULT_WRITE_BUFFER;
 	s->spill_size = DEFAULT_SPILL;
 	s->flush_after_ms = 0;
+	s->runs_limit = PG_UINT32_MAX;
 	s->oldest = 0;
 	s->cut_time = 0;
 	s->ntouched = 0;
@@ -607,9 +609,9 @@ paimon_shared_append(PaimonShared *shared, Relation rel, FullTransactionId xid, 
 	note_buckets(shared, header, pieces, npieces);
 	if (shared->oldest == 0)
 		shared->oldest = GetCurrentTimestamp();
-	if (!shared->requested && paimon_shared_unflushed(shared) >= flush_threshold(shared))
+	if (!shared->requested && !shared->size_noticed && paimon_shared_unflushed(shared) >= flush_threshold(shared))
 	{
-		shared->requested = true;
+		shared->size_noticed = true;
 		wake_pending = true;
 	}
 	return position;
@@ -740,12 +742,13 @@ paimon_shared_set_head(PaimonShared *shared, uint64 head)
 }
 
 void
-paimon_shared_configure(PaimonShared *shared, uint64 write_buffer_size, uint64 spill_size, int64 flush_after_ms)
+paimon_shared_configure(PaimonShared *shared, uint64 write_buffer_size, uint64 spill_size, int64 flush_after_ms, uint32 runs_limit)
 {
 	SpinLockAcquire(&shared->mutex);
 	shared->write_buffer_size = write_buffer_size;
 	shared->spill_size = spill_size;
 	shared->flush_after_ms = flush_after_ms;
+	shared->runs_limit = runs_limit;
 	SpinLockRelease(&shared->mutex);
 }
 
@@ -925,6 +928,8 @@ bool
 paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info)
 {
 	bool   in_use;
+	uint32 runs = paimon_runs(shared, NULL);
+	bool   full;
 	int64  after_ms;
 	uint64 threshold;
 
@@ -939,6 +944,7 @@ paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info)
 	info->sweep = shared->sweep;
 	info->nmemtables = shared->ngen;
 	after_ms = shared->flush_after_ms;
+	full = runs != PAIMON_RUNS_UNKNOWN && runs >= shared->runs_limit;
 	threshold = flush_threshold(shared);
 	for (int i = 0; i < shared->ngen; i++)
 		info->memtable_bytes += (uint64) shared->gen[i]->arena.nchunks * PAIMON_CHUNK_SIZE;
@@ -947,7 +953,8 @@ paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info)
 	info->unflushed = paimon_shared_unflushed(shared);
 	if (info->unflushed == 0)
 		info->oldest = 0;
-	info->due = info->requested || info->unflushed >= threshold;
+	/* A flush for size adds a run: not where there are too many. Writers wait then, so what is in memory does not grow. */
+	info->due = info->requested || (info->unflushed >= threshold && !full);
 	if (!info->due && after_ms > 0 && info->oldest != 0)
 		info->due = TimestampDifferenceExceeds(info->oldest, GetCurrentTimestamp(), (int) Min(after_ms, PG_INT32_MAX));
 	return in_use;

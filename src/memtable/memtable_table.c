@@ -16,6 +16,7 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 
+#include "memtable/stats.h"
 #include "memtable/table.h"
 
 typedef struct TableEntry
@@ -160,7 +161,7 @@ build(Relation rel, uint64 storage_id)
 		{
 			table->shared = paimon_shared_attach(rel, storage_id, row.nbuckets);
 			paimon_shared_configure(table->shared, table->options.write_buffer_size, table->options.write_buffer_spill_size,
-									Max(table->options.snapshot_interval_ms, 0));
+									Max(table->options.snapshot_interval_ms, 0), paimon_runs_limit(&table->options));
 		}
 		table->valid = true;
 	}

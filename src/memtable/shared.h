@@ -48,10 +48,10 @@ extern void paimon_shared_ready(PaimonShared *shared, Relation rel);
 
 /*
  * The table's options that matter here: bytes at which a flush is wanted (a touched bucket; at most for the table),
- * and age in ms (0: any).
+ * and age in ms (0: any); runs of a bucket at which writers wait, and flushes for size too (PG_UINT32_MAX: none).
  */
 extern void   paimon_shared_configure(PaimonShared *shared, uint64 write_buffer_size, uint64 spill_size,
-									  int64 flush_after_ms);
+									  int64 flush_after_ms, uint32 runs_limit);
 extern uint64 paimon_shared_storage_id(const PaimonShared *shared);
 
 /*
@@ -261,7 +261,7 @@ typedef struct PaimonSharedInfo
 	uint64      memtable_bytes;
 	int         nmemtables;
 	bool        blocked; /* the worker could not lock the table (H14) */
-	bool        due;     /* requested, or enough bytes, or old enough */
+	bool        due;     /* requested, or enough bytes and not too many runs, or old enough */
 	bool        sweep;   /* a transaction has left files that nobody knows */
 } PaimonSharedInfo;
 extern PaimonSharedInfo *paimon_shared_list(Oid dbid, int *n);

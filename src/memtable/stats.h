@@ -16,6 +16,7 @@
 #include "datatype/timestamp.h"
 
 #include "memtable/shared.h"
+#include "options/options.h"
 
 typedef enum PaimonStat
 {
@@ -48,6 +49,15 @@ extern void paimon_stats_note(PaimonShared *shared, PaimonStat stat, uint64 n);
 extern void paimon_stats_get(PaimonShared *shared, PaimonStats *stats);
 
 /* ---- sorted runs of the fullest bucket, those of one commit counted as one ---- */
+
+/* At so many writers wait; PG_UINT32_MAX: they do not.  Compaction leaves as many as its trigger alone. */
+static inline uint32
+paimon_runs_limit(const PaimonOptions *options)
+{
+	if (options->write_only || options->stop_trigger == PG_INT32_MAX || options->compaction_trigger == PG_INT32_MAX)
+		return PG_UINT32_MAX;
+	return (uint32) Max(options->stop_trigger, options->compaction_trigger + 1);
+}
 
 #define PAIMON_RUNS_UNKNOWN PG_UINT32_MAX
 #define PAIMON_RUNS_ONE_MORE (-1)

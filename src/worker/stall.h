@@ -19,9 +19,6 @@
 
 extern void paimon_stall_init(void);	/* GUC */
 
-/* Number of runs of a bucket at which writers wait; PG_UINT32_MAX: they do not. */
-extern uint32 paimon_stall_limit(const PaimonTable *table);
-
 extern PaimonTable *paimon_stall(PaimonTable *table, Relation rel, CommandId cid);
 
 /*
@@ -31,7 +28,7 @@ extern PaimonTable *paimon_stall(PaimonTable *table, Relation rel, CommandId cid
 static inline PaimonTable *
 paimon_stall_check(PaimonTable *table, Relation rel, CommandId cid)
 {
-	uint32		limit = paimon_stall_limit(table);
+	uint32		limit = paimon_runs_limit(&table->options);
 
 	if (likely(limit == PG_UINT32_MAX || (table->shared != NULL && paimon_runs(table->shared, NULL) < limit)))
 		return table;

@@ -61,18 +61,6 @@ paimon_stall_init(void)
 							NULL, NULL, NULL);
 }
 
-uint32
-paimon_stall_limit(const PaimonTable *table)
-{
-	const PaimonOptions *o = &table->options;
-
-	if (o->write_only || o->stop_trigger == PG_INT32_MAX || o->compaction_trigger == PG_INT32_MAX)
-		return PG_UINT32_MAX;
-
-	/* As many runs as the compaction trigger may stay for ever. */
-	return (uint32) Max(o->stop_trigger, o->compaction_trigger + 1);
-}
-
 /* ---- who waits ---- */
 
 /*
@@ -335,7 +323,7 @@ must_wait(Stall *s)
 	/* ALTER TABLE may have raised the limit. */
 	AcceptInvalidationMessages();
 	s->table = paimon_table_get(s->rel, true);
-	s->limit = paimon_stall_limit(s->table);
+	s->limit = paimon_runs_limit(&s->table->options);
 	count_runs(s->table, &s->count);
 	if (s->limit == PG_UINT32_MAX || (uint32) s->count.fullest < s->limit)
 		return false;
@@ -425,7 +413,7 @@ stall(Stall *s)
 PaimonTable *
 paimon_stall(PaimonTable *table, Relation rel, CommandId cid)
 {
-	Stall		s = {.rel = rel,.table = table,.limit = paimon_stall_limit(table)};
+	Stall		s = {.rel = rel,.table = table,.limit = paimon_runs_limit(&table->options)};
 
 	/* In and after pre-commit a flush cannot pass what we have appended. */
 	if (IsParallelWorker() || paimon_buffer_is_precommitted() || seen_before(table, cid))

@@ -94,7 +94,7 @@ static void
 put_manifest(Row *row, PaimonTable *table, double memory_runs)
 {
 	PaimonRunCount count;
-	uint32		limit = paimon_stall_limit(table);
+	uint32		limit = paimon_runs_limit(&table->options);
 
 	paimon_count_table_runs(table, GetActiveSnapshot(), &count);
 	put(row, STATS_READ_AMPLIFICATION, Float8GetDatum((count.nbuckets > 0 ? (double) count.runs / count.nbuckets : 0) + memory_runs));

@@ -230,7 +230,7 @@ is(sql("SELECT (SELECT count(*) FROM paimon.storage WHERE relid = $oid), (SELECT
 sql('ALTER SYSTEM SET paimon.max_workers = 0');
 $node->reload;
 until_true("SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'paimon worker'", 'workers are off');
-sql(q{CREATE TABLE n (a int PRIMARY KEY, b text) USING paimon WITH ("write-buffer-size" = '1 mb', "write-buffer-spill-size" = '1 mb')});
+sql(q{CREATE TABLE n (a int PRIMARY KEY, b text) USING paimon WITH ("write-buffer-size" = '1 mb', "write-buffer-spill-size" = '1 mb', "num-sorted-run.stop-trigger" = 2147483647)});
 sql("INSERT INTO n SELECT i, repeat(md5(i::text), 4) FROM generate_series($_ * 200, $_ * 200 + 199) i") for 0 .. 79;
 cmp_ok(sql("SELECT count(*) FROM paimon.snapshots('n')"), '>=', 2, 'commits flushed by themselves');
 is(sql('SELECT count(*), sum(a) FROM n'), '16000|127992000', 'and lost nothing');

@@ -237,6 +237,25 @@ CREATE TEMP TABLE tt (a int PRIMARY KEY, b text) USING paimon WITH ($options);
 SELECT count(*), (SELECT runs < 5 FROM paimon.stats('tt')) FROM tt;
 EOC
 
+# ---- the worker is thrown out: another one comes ----
+
+full_table('t');
+sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type LIKE 'paimon worker%' OR backend_type LIKE 'paimon helper%'");
+sql("INSERT INTO t VALUES (1, 'late')");
+is(sql("SELECT stalls, runs FROM paimon.stats('t')"), '1|1', 'a writer brings a worker');
+
+# ---- buckets: a bucket that cannot be compacted stops nobody while it is not the full one; the fullest counts ----
+
+sql("DROP TABLE t; CREATE TABLE t (a int PRIMARY KEY, b text) USING paimon WITH (\"write-only\" = true, bucket = 4, $options)");
+for my $n (1 .. 4)
+{
+	sql("INSERT INTO t VALUES (1, 'run $n'); SELECT paimon.flush('t')");
+}
+is(sql("SELECT runs, read_amplification, (SELECT count(*) FROM paimon.buckets('t')) FROM paimon.stats('t')"), '4|4|1', 'one full bucket of four');
+sql("ALTER TABLE t RESET (\"write-only\")");
+sql("INSERT INTO t SELECT i FROM generate_series(2, 20) i");
+is(sql("SELECT stalls, runs FROM paimon.stats('t')"), '1|1', 'writes to the others wait for it, too');
+
 # ---- workers that fail, and none ----
 
 full_table('t');
