@@ -57,8 +57,6 @@ note_error(PaimonCompaction *c, MemoryContext cxt)
 		outcome = PAIMON_COMPACTION_YIELDED;
 	else if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
 		outcome = PAIMON_COMPACTION_CANCELLED;
-	if (c->note->record.phase != PAIMON_PHASE_CHOOSING && c->table->shared != NULL)
-		paimon_shared_request_sweep(MyDatabaseId, RelationGetRelid(c->rel));
 	paimon_compaction_failed(c->note, outcome, edata);
 	MemoryContextSwitchTo(old);
 }

@@ -213,7 +213,10 @@ paimon_compaction_done(PaimonCompactionNote *note, const PaimonCompaction *c, co
 	log_line(c, note);
 }
 
-/* It came to nothing, whatever the transaction does. */
+/*
+ * It came to nothing, whatever the transaction does.  Called while an error is being handled: locks of whoever raised it may still be held, so all else is
+ * left to the end of the (sub)transaction.
+ */
 void
 paimon_compaction_failed(PaimonCompactionNote *note, PaimonCompactionOutcome outcome, const ErrorData *edata)
 {
@@ -223,8 +226,7 @@ paimon_compaction_failed(PaimonCompactionNote *note, PaimonCompactionOutcome out
 		note->record.sqlerrcode = edata->sqlerrcode;
 		strlcpy(note->record.message, edata->message ? edata->message : "", PAIMON_HISTORY_MESSAGE);
 	}
-	keep(note);
-	drop(note);
+	note->record.ended = GetCurrentTimestamp();
 }
 
 /* ---- ends of transactions.  Must not fail. ---- */
@@ -232,9 +234,12 @@ paimon_compaction_failed(PaimonCompactionNote *note, PaimonCompactionOutcome out
 static void
 finish(PaimonCompactionNote *note, bool commit)
 {
+	/* of the files that an abort leaves the sweep must know */
+	if (!commit && note->record.phase != PAIMON_PHASE_CHOOSING)
+		paimon_shared_request_sweep(MyDatabaseId, note->record.relid);
 	if (note->record.outcome == PAIMON_COMPACTION_RUNNING)
 		note->record.outcome = PAIMON_COMPACTION_TERMINATED;	/* no error was caught: the process ends */
-	else if (!commit)
+	else if (!commit && note->record.outcome == PAIMON_COMPACTION_DONE)
 		note->record.outcome = PAIMON_COMPACTION_ROLLED_BACK;
 	if (note->record.outcome == PAIMON_COMPACTION_TERMINATED)
 		strlcpy(note->record.message, "its process was ended", PAIMON_HISTORY_MESSAGE);
@@ -253,9 +258,6 @@ xact_callback(XactEvent event, void *arg)
 	{
 		PaimonCompactionNote *note = lfirst(lc);
 
-		/* of the files that an abort leaves the sweep must know */
-		if (event == XACT_EVENT_ABORT && note->record.phase != PAIMON_PHASE_CHOOSING)
-			paimon_shared_request_sweep(MyDatabaseId, note->record.relid);
 		finish(note, event != XACT_EVENT_ABORT);
 		pfree(note);
 	}
