@@ -17,8 +17,11 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
+#include "catalog/manifest.h"
 #include "memtable/memtable_internal.h"
 
 #define FIRST_OFFSET ((uint32) sizeof(PaimonBatchHeader))
@@ -377,9 +380,9 @@ paimon_batch_peek(Relation rel, uint64 storage_id, uint64 position, uint64 tail,
 	return end;
 }
 
-void
-paimon_batch_load_record(Relation rel, uint64 storage_id, uint64 position, uint64 tail, PaimonBatchHeader *header,
-						 PaimonBatchRecord *rec)
+/* Reads the record at `position` into the current context; NULL, or what is wrong with it. */
+static const char *
+read_record(Relation rel, uint64 storage_id, uint64 position, uint64 tail, PaimonBatchRecord *rec, uint64 *batch)
 {
 	uint8  head[PAIMON_RECORD_HEADER];
 	uint32 keylen;
@@ -397,14 +400,12 @@ paimon_batch_load_record(Relation rel, uint64 storage_id, uint64 position, uint6
 	offset = (uint64) (where & 0x00FFFFFF) * 8;
 	if (keylen > KEY_MAX || size > PAIMON_BATCH_MAX || position + size > tail ||
 		offset < FIRST_OFFSET + PAIMON_DIRECTORY_ENTRY || offset > position)
-		paimon_batch_report_corrupt(rel, position, "record has an impossible length or place");
+		return "record has an impossible length or place";
 
 	p = palloc(size);
 	paimon_log_read(rel, storage_id, position, (uint32) size, p);
 	if (record_crc(p, size) != paimon_get_u32(p + 4))
-		paimon_batch_report_corrupt(rel, position, "checksum of the record does not match");
-	if (paimon_batch_peek(rel, storage_id, position - offset, tail, header) < position + size)
-		paimon_batch_report_corrupt(rel, position, "record exceeds its batch");
+		return "checksum of the record does not match";
 
 	rec->position = position;
 	rec->bucket = paimon_get_u16(p + 14);
@@ -413,14 +414,79 @@ paimon_batch_load_record(Relation rel, uint64 storage_id, uint64 position, uint6
 	rec->key.len = keylen;
 	rec->payload.data = p + PAIMON_RECORD_HEADER + align8(keylen);
 	rec->payload.len = len;
-	/* A made-up ctid may lead into a value that looks like a record. */
 	if (rec->kind > PAIMON_KIND_REMOVE || rec->bucket >= PAIMON_LEAVES * PAIMON_LEAF_BUCKETS)
-		paimon_batch_report_corrupt(rel, position, "record has an unknown kind or bucket");
+		return "record has an unknown kind or bucket";
+	*batch = position - offset;
+	return NULL;
+}
+
+void
+paimon_batch_load_record(Relation rel, uint64 storage_id, uint64 position, uint64 tail, PaimonBatchHeader *header,
+						 PaimonBatchRecord *rec)
+{
+	uint64      batch;
+	const char *why = read_record(rel, storage_id, position, tail, rec, &batch);
+
+	if (why != NULL)
+		paimon_batch_report_corrupt(rel, position, why);
+	if (paimon_batch_peek(rel, storage_id, batch, tail, header) <
+		position + record_size(rec->key.len, rec->payload.len))
+		paimon_batch_report_corrupt(rel, position, "record exceeds its batch");
+}
+
+/* Does a record of the batch at `position` begin at `wanted`? */
+static bool
+batch_has_record(Relation rel, uint64 storage_id, uint64 position, uint64 wanted)
+{
+	PaimonBatchHeader header;
+	PaimonBatchReader reader;
+	PaimonBatchRecord rec;
+	uint8            *body;
+	bool              found = false;
+
+	(void) paimon_batch_load(rel, storage_id, position, &header, &body);
+	paimon_batch_read_begin(&reader, position, &header, body);
+	while (!found && paimon_batch_read_next(&reader, &rec))
+		found = rec.position == wanted;
+	pfree(body);
+	return found || reader.corrupt;
+}
+
+/*
+ * What does not look like a record at `wanted`: is it a damaged one, or does none begin there?  A made-up ctid may lead anywhere.  Goes
+ * through the log from its head on; what lies below is no row to anybody who could not have read it before.
+ */
+static bool
+record_begins_at(Relation rel, uint64 storage_id, uint64 wanted, uint64 tail)
+{
+	Snapshot          snapshot = RegisterSnapshot(GetLatestSnapshot());
+	PaimonLogRow      log;
+	PaimonBatchHeader header;
+	uint64            position;
+
+	if (!paimon_catalog_log_get(storage_id, snapshot, &log))
+		memset(&log, 0, sizeof(log));
+	UnregisterSnapshot(snapshot);
+	for (int i = 0; i < log.nleftover; i++)
+	{
+		if (log.leftover[i] <= wanted && wanted < paimon_batch_peek(rel, storage_id, log.leftover[i], tail, &header))
+			return batch_has_record(rel, storage_id, log.leftover[i], wanted);
+	}
+	for (position = log.head; position <= wanted;)
+	{
+		uint64 end = paimon_batch_peek(rel, storage_id, position, tail, &header);
+
+		CHECK_FOR_INTERRUPTS();
+		if (wanted < end)
+			return batch_has_record(rel, storage_id, position, wanted);
+		position = end;
+	}
+	return false;
 }
 
 /*
  * Reads the record that begins at `position`, whatever its visibility, into the current context: for a ctid.  False
- * if the position lies outside the log.  rec->xid is Invalid if the batch is frozen.
+ * if none begins there.  rec->xid is Invalid if the batch is frozen.
  */
 bool
 paimon_log_record_at(PaimonShared *shared, Relation rel, uint64 position, int *bucket, PaimonMemRecord *rec)
@@ -429,12 +495,22 @@ paimon_log_record_at(PaimonShared *shared, Relation rel, uint64 position, int *b
 	uint64            tail = paimon_shared_read_tail(shared, rel);
 	PaimonBatchHeader header;
 	PaimonBatchRecord r;
+	uint64            batch;
+	const char       *why;
 
 	if (position % 8 != 0 || position >= tail || tail - position < PAIMON_RECORD_HEADER)
 		return false;
 	if (position < paimon_log_first(rel, storage_id))
 		return false;
-	paimon_batch_load_record(rel, storage_id, position, tail, &header, &r);
+	why = read_record(rel, storage_id, position, tail, &r, &batch);
+	if (why != NULL)
+	{
+		if (record_begins_at(rel, storage_id, position, tail))
+			paimon_batch_report_corrupt(rel, position, why);
+		return false;
+	}
+	if (paimon_batch_peek(rel, storage_id, batch, tail, &header) < position + record_size(r.key.len, r.payload.len))
+		paimon_batch_report_corrupt(rel, position, "record exceeds its batch");
 	*bucket = r.bucket;
 	rec->key = r.key;
 	rec->position = position;

@@ -26,3 +26,10 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM bs;
 SELECT count(*) FROM bs;
 RESET enable_seqscan;
 DROP TABLE bs;
+
+-- Made-up ctids find rows or nothing, wherever in the log they lead.
+CREATE TABLE bs_ctid (id int PRIMARY KEY, v text) USING paimon;
+INSERT INTO bs_ctid SELECT i, repeat(md5(i::text), i % 5) FROM generate_series(1, 200) i;
+SELECT count(*) > 10 AS found, count(*) = count(DISTINCT id) AS once, bool_and(v = repeat(md5(id::text), id % 5)) AS right
+FROM bs_ctid WHERE ctid = ANY (ARRAY(SELECT format('(%s,%s)', b, o)::tid FROM generate_series(0, 40) b, generate_series(1, 1200) o));
+DROP TABLE bs_ctid;
