@@ -34,7 +34,7 @@ paimon_enter_row_context(void)
 	static MemoryContext row_context = NULL;
 
 	if (row_context == NULL)
-		row_context = AllocSetContextCreate(TopMemoryContext, "paimon row", ALLOCSET_DEFAULT_SIZES);
+		row_context = AllocSetContextCreate(TopMemoryContext, "paimon row", 64 * 1024, 64 * 1024, ALLOCSET_DEFAULT_MAXSIZE);
 	MemoryContextReset(row_context);
 	return MemoryContextSwitchTo(row_context);
 }

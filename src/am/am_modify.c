@@ -19,6 +19,9 @@
 #include "utils/memutils.h"
 #include "worker/stall.h"
 
+/* Rows of a batch that share the row context's first block before it is emptied. */
+#define ROWS_A_RESET 16
+
 typedef struct Encoded
 {
 	int			bucket;
@@ -69,10 +72,10 @@ next_row_no(PaimonTable *table, Relation rel)
 	return next++;
 }
 
+/* In the row context. */
 static void
 put_insert(PaimonTable *table, Relation rel, TupleTableSlot *slot, CommandId cid)
 {
-	MemoryContext old = paimon_enter_row_context();
 	Encoded		row;
 
 	encode_slot(table, rel, slot, &row);
@@ -81,16 +84,18 @@ put_insert(PaimonTable *table, Relation rel, TupleTableSlot *slot, CommandId cid
 	slot->tts_tableOid = RelationGetRelid(rel);
 	paimon_buffer_put(table, rel, cid, row.bucket, PAIMON_KIND_INSERT, false,
 					  (uint8 *) row.key.data, row.key.len, (uint8 *) row.payload.data, row.payload.len, &slot->tts_tid);
-	MemoryContextSwitchTo(old);
 }
 
 void
 paimon_tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options, struct BulkInsertStateData *bistate)
 {
 	PaimonTable *table = paimon_stall_check(paimon_table_get(rel, true), rel, cid);
+	MemoryContext old;
 
 	CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
+	old = paimon_enter_row_context();
 	put_insert(table, rel, slot, cid);
+	MemoryContextSwitchTo(old);
 	pgstat_count_heap_insert(rel, 1);
 }
 
@@ -99,13 +104,17 @@ paimon_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandId 
 					struct BulkInsertStateData *bistate)
 {
 	PaimonTable *table = paimon_stall_check(paimon_table_get(rel, true), rel, cid);
+	MemoryContext old = CurrentMemoryContext;
 
 	CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
 	for (int i = 0; i < nslots; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (i % ROWS_A_RESET == 0)
+			(void) paimon_enter_row_context();
 		put_insert(table, rel, slots[i], cid);
 	}
+	MemoryContextSwitchTo(old);
 	pgstat_count_heap_insert(rel, nslots);
 }
 
