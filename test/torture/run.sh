@@ -5,7 +5,8 @@
 #   ROUNDS         of the crash test (default 250; 0: none)
 #   FUZZ_SECONDS   for each fuzzer (default 300; 0: none)
 #   SIM_ROUNDS     histories of the compaction simulation (default 50000; 0: none)
-#   SECONDS_EACH   time for each randomised program (default 900)
+#   STREAM_SECONDS for each stream of upserts, of six (default 600; 0: none)
+#   SECONDS_EACH   time for each other randomised program (default 900)
 #   SEED           of the first run; each further run takes the next one
 #   RUNS           runs of each program (default 3; 0: none)
 #
@@ -18,7 +19,8 @@ seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
 rounds=${ROUNDS:-250}
 fuzz=${FUZZ_SECONDS:-300}
 histories=${SIM_ROUNDS:-50000}
-unset ROUNDS
+stream=${STREAM_SECONDS:-600}
+unset ROUNDS STREAM_SECONDS
 passed=0
 failed=0
 
@@ -77,6 +79,17 @@ simulation()
 	add "$log"
 }
 
+stream()
+{
+	local log=$PAIMON_TMP/out/torture/stream.log
+
+	mkdir -p "$PAIMON_TMP/out/torture"
+	echo "== test/random/stream.py, seed $seed, $stream s each"
+	env SEED="$seed" STREAM_SECONDS="$stream" timeout -k 10 $((stream * 12 + 1800)) /usr/bin/python3 test/random/stream.py >"$log" 2>&1
+	tail -n 60 "$log"
+	add "$log"
+}
+
 if [[ $rounds -gt 0 ]]; then
 	crash
 fi
@@ -86,7 +99,13 @@ fi
 if [[ $histories -gt 0 ]]; then
 	simulation
 fi
+if [[ $stream -gt 0 ]]; then
+	stream
+fi
 for program in test/random/*.py; do
+	if [[ $program == */stream.py ]]; then
+		continue
+	fi
 	for ((run = 0; run < ${RUNS:-3}; run++)); do
 		log=$PAIMON_TMP/out/torture/$(basename "$program" .py).$run.log
 		echo "== $program, seed $((seed + run))"
