@@ -104,6 +104,22 @@ check_install_script()
 	return 0
 }
 
+# Built options and all settings are in the README.
+check_documented()
+{
+	local name
+
+	sed -nE 's/^\t\{BUILT\("([^"]+)".*/\1/p' src/options/options_table.c | while IFS= read -r name; do
+		grep -qF "\`$name\`" README.md || echo "option $name"
+	done
+	grep -hoE '"paimon\.[a-z_]+", *("|$)|DefineCustom[A-Za-z]+Variable\("paimon\.[a-z_]+"' src/*/*.c | grep -oE 'paimon\.[a-z_]+' | sort -u |
+		while IFS= read -r name; do
+			grep -qF "\`$name\`" README.md || echo "setting $name"
+		done
+	return 0
+}
+
+check "built options and settings are in README.md" check_documented
 check "tests and expected files belong together" check_expected
 check "every test is run" check_all_tests_run
 check "no test sleeps" check_no_sleeps
