@@ -299,6 +299,32 @@ paimon_memiter_next(PaimonMemIter *it, PaimonMemRecord *rec)
 	return emit(it, rec);
 }
 
+bool
+paimon_memiter_next_key(PaimonMemIter *it, PaimonMemRecord *rec)
+{
+	IterSource           *s;
+	const PaimonSkipNode *n;
+
+	if (it->current < 0)
+		return false;
+	s = &it->sources[it->current];
+	n = s->node;
+	if (it->forward)
+	{
+		/* records of a key come newest first: this is behind all but one at 0 */
+		(void) paimon_skip_seek(&s->it, paimon_skip_key(n), n->key_len, 0);
+		while (paimon_skip_valid(&s->it) && compare_nodes(paimon_skip_node(&s->it), n) == 0)
+			(void) paimon_skip_next(&s->it);
+		settle_forward(it->view, s);
+	}
+	else
+	{
+		(void) paimon_skip_seek_last(&s->it, paimon_skip_key(n), n->key_len, false);
+		settle_backward(it->view, s);
+	}
+	return emit(it, rec);
+}
+
 void
 paimon_memiter_end(PaimonMemIter *it)
 {

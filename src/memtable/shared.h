@@ -163,6 +163,10 @@ extern bool           paimon_memiter_first(PaimonMemIter *it, PaimonMemRecord *r
 /* First record with key >= (forward) or <= (backward) the given one. */
 extern bool paimon_memiter_seek(PaimonMemIter *it, const uint8 *key, uint32 len, PaimonMemRecord *rec);
 extern bool paimon_memiter_next(PaimonMemIter *it, PaimonMemRecord *rec);
+/*
+ * As next, but passes over older records of the key in the same memtable with one search instead of step by step; those in older memtables still follow.
+ */
+extern bool paimon_memiter_next_key(PaimonMemIter *it, PaimonMemRecord *rec);
 extern void paimon_memiter_end(PaimonMemIter *it);
 
 /* Newest visible record of one key. */

@@ -98,6 +98,7 @@ extern PaimonSource *paimon_source_buffer(const PaimonScanState *state, const Pa
 extern void paimon_source_first(PaimonSource *source);
 /* Goes to the next row. */
 extern void paimon_source_next(PaimonSource *source);
+extern void paimon_source_next_key(PaimonSource *source);
 /* The key of the row at hand, whether or not the source is keyed. */
 extern PaimonBytes paimon_source_key(PaimonSource *source);
 /* Sets m's key from the row at hand. */

@@ -14,10 +14,12 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "stop.h"
 #include "utils/memutils.h"
 
 #include "scan/scan_internal.h"
 
+#define STEPS_BEFORE_SEARCH 8	/* records of one key that are passed over one by one */
 #define WINS_BEFORE_STRETCH 4	/* looking for a stretch costs a few comparisons: only after so many wins in a row */
 #define NO_STRETCH (-2)
 
@@ -532,6 +534,7 @@ leave_key(PaimonReader *reader)
 	PaimonSource *s = reader->current;
 	PaimonMergeSource last;
 	PaimonBytes key;
+	int			steps = 0;
 
 	if (reader->stretch_end != NO_STRETCH && reader->stretch_alone)
 	{
@@ -547,7 +550,12 @@ leave_key(PaimonReader *reader)
 	last.prefix = paimon_key_prefix(last.key, last.len);
 	do
 	{
-		paimon_source_next(s);
+		/* a few records of a key are passed over faster step by step */
+		if (steps++ < STEPS_BEFORE_SEARCH)
+			paimon_source_next(s);
+		else
+			paimon_source_next_key(s);
+		PAIMON_STOP_POINT("reader-leaves-record");
 		paimon_losertree_replay(&reader->tree);
 		s = (PaimonSource *) paimon_losertree_winner(&reader->tree);
 	} while (s != NULL && paimon_merge_same_key(&s->m, &last));

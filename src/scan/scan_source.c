@@ -505,6 +505,18 @@ paimon_source_next(PaimonSource *s)
 	}
 }
 
+/*
+ * As next, where the key at hand is of no more interest: many records of one key in the log are passed over at once.
+ */
+void
+paimon_source_next_key(PaimonSource *s)
+{
+	if (s->kind == PAIMON_SOURCE_MEMORY)
+		memory_set(s, paimon_memiter_next_key(s->mem, &s->memrec));
+	else
+		paimon_source_next(s);
+}
+
 void
 paimon_source_ref(PaimonSource *s, PaimonRowRef *ref, bool with_key)
 {
