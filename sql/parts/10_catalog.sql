@@ -2,7 +2,7 @@
 --
 -- Plain heap tables, read with the snapshot of whoever asks: that is what makes a commit, a flush and a compaction
 -- atomic (src/catalog/README.md).  Only src/catalog writes them, from C, in any user's transaction.  They have no
--- triggers and plain btree indexes only: rows are written while a transaction commits.  Columns are ordered so that
+-- triggers that would have to fire for that and plain btree indexes only: rows are written while a transaction commits.  Columns are ordered so that
 -- fixed-width ones come first; unsigned 64-bit numbers are kept as the bigint with the same bits.
 --
 -- Nobody is granted SELECT: bounds of keys are values of users' tables.
@@ -78,6 +78,26 @@ CREATE TABLE paimon.snapshot (
 ) USING heap WITH (vacuum_truncate = false);
 
 REVOKE ALL ON paimon.storage, paimon.log, paimon.file, paimon.snapshot FROM PUBLIC;
+
+-- A subscription to a publication FOR ALL TABLES of a database with the extension brings that one's manifest, which means nothing here.
+CREATE FUNCTION paimon.skip_replicated() RETURNS trigger
+AS 'MODULE_PATHNAME', 'paimon_skip_replicated'
+LANGUAGE C;
+COMMENT ON FUNCTION paimon.skip_replicated() IS 'leaves out changes of the manifest that logical replication brings';
+REVOKE ALL ON FUNCTION paimon.skip_replicated() FROM PUBLIC;
+
+CREATE TRIGGER skip_replicated BEFORE INSERT OR UPDATE OR DELETE ON paimon.storage
+	FOR EACH ROW EXECUTE FUNCTION paimon.skip_replicated();
+ALTER TABLE paimon.storage ENABLE REPLICA TRIGGER skip_replicated;
+CREATE TRIGGER skip_replicated BEFORE INSERT OR UPDATE OR DELETE ON paimon.log
+	FOR EACH ROW EXECUTE FUNCTION paimon.skip_replicated();
+ALTER TABLE paimon.log ENABLE REPLICA TRIGGER skip_replicated;
+CREATE TRIGGER skip_replicated BEFORE INSERT OR UPDATE OR DELETE ON paimon.file
+	FOR EACH ROW EXECUTE FUNCTION paimon.skip_replicated();
+ALTER TABLE paimon.file ENABLE REPLICA TRIGGER skip_replicated;
+CREATE TRIGGER skip_replicated BEFORE INSERT OR UPDATE OR DELETE ON paimon.snapshot
+	FOR EACH ROW EXECUTE FUNCTION paimon.skip_replicated();
+ALTER TABLE paimon.snapshot ENABLE REPLICA TRIGGER skip_replicated;
 
 COMMENT ON TABLE paimon.storage IS
 	'storages of paimon tables (a table gets a new one by TRUNCATE or a rewrite) and how their rows are keyed';

@@ -7,6 +7,7 @@ use Test::More;
 
 my $publisher = PostgreSQL::Test::Cluster->new('publisher');
 $publisher->init(allows_streaming => 'logical');
+$publisher->append_conf('postgresql.conf', "shared_preload_libraries = 'paimon_am'");
 $publisher->start;
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
 $subscriber->init;
@@ -89,4 +90,44 @@ same('after a local writer');
 $publisher->safe_psql('postgres', 'TRUNCATE one');
 same('truncated');
 $subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+
+# FOR ALL TABLES publishes the manifest of a publisher that has the extension, too: the copy and all changes of it are left out.
+my @manifest = qw(storage log file snapshot);
+my $elsewhere = 'CREATE TABLE elsewhere (k int PRIMARY KEY, v text) USING paimon';
+my $written = q{INSERT INTO elsewhere SELECT g, 'x' FROM generate_series(1, 100) g; SELECT paimon.flush('elsewhere')};
+$publisher->safe_psql('postgres', "CREATE EXTENSION paimon_am; $elsewhere");
+$publisher->safe_psql('postgres', $written);
+$subscriber->safe_psql('postgres', $elsewhere);
+$subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION s CONNECTION '$connection' PUBLICATION p");
+$subscriber->wait_for_subscription_sync($publisher, 's');
+my $foreign = $publisher->safe_psql('postgres', 'SELECT storage_id FROM paimon.storage');
+
+sub no_foreign_rows
+{
+	my $what = shift;
+
+	for my $name (@manifest)
+	{
+		my $query = "SELECT count(*) > 0 FROM paimon.$name WHERE storage_id = $foreign";
+		is($publisher->safe_psql('postgres', $query), 't', "$what: there are rows of paimon.$name to be published");
+		is($subscriber->safe_psql('postgres', $query), 'f', "$what: none of them is in the subscriber's manifest");
+	}
+	return;
+}
+
+no_foreign_rows('copied');
+$publisher->safe_psql('postgres', $written) for 1, 2;
+$publisher->safe_psql('postgres', q{SELECT paimon.compact('elsewhere')});
+$publisher->safe_psql('postgres', q{INSERT INTO one VALUES (1, 'after', 1, 'x')});
+same('after the manifest has changed');
+no_foreign_rows('applied');
+$subscriber->safe_psql('postgres', "SELECT paimon.flush('$_')") for sort keys %tables;
+$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+for my $name (@manifest)
+{
+	my ($rc, $out, $err) = $subscriber->psql('postgres',
+		"SET session_replication_role = replica; UPDATE paimon.$name SET storage_id = storage_id RETURNING 1; DELETE FROM paimon.$name RETURNING 1");
+	is("$rc $out $err", '0  ', "a row of paimon.$name that is the subscriber's own stays");
+}
+is($subscriber->safe_psql('postgres', "SELECT count(*) FROM paimon.verify('one')"), '0', 'nothing is damaged');
 done_testing();
