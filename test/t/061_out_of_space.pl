@@ -38,6 +38,7 @@ shared_preload_libraries = 'paimon_am'
 autovacuum = off
 statement_timeout = '60s'
 paimon.naptime = 50
+work_mem = '64MB'
 EOC
 $node->start;
 my $db = 'postgres';
@@ -121,6 +122,28 @@ is((eval { sql("INSERT INTO t VALUES (-1, 'small')"); 1 } // 0), 1, 'small commi
 empty();
 sql("INSERT INTO t SELECT i, $wide FROM generate_series(20000, 21000) i");
 $want = sum('t');
+
+# ---- a compaction that has no space for what it writes; its own comes back at once ----
+
+# The fork has no free extents to speak of.
+for (my $i = 22000; sql("SELECT paimon.test_storage_usage('t')") =~ /(\d+) free/ && $1 > 4; $i += 500)
+{
+	sql("INSERT INTO t SELECT i, $wide FROM generate_series($i, $i + 499) i; SELECT paimon.flush('t')");
+}
+$want = sum('t');
+sql("SELECT paimon.flush('t')");
+my $runs = sql(q{SELECT string_agg(level || ':' || runs, ' ' ORDER BY level) FROM paimon.levels('t')});
+like($runs, qr/^0:[1-9]/, 'there is something to merge');
+fill($MB / 4);
+($rc, $out, $err) = $node->psql($db, "SELECT paimon.compact('t')");
+isnt($rc, 0, 'a compaction without space fails');
+like($err, qr/background work on table "t" failed.*$full/s, 'saying why');
+like(sql(q{SELECT outcome, error FROM paimon.compaction_history WHERE relid = 't'::regclass ORDER BY id DESC LIMIT 1}), qr/^failed\|.*$full/, 'as the history does');
+is(sql(q{SELECT string_agg(level || ':' || runs, ' ' ORDER BY level) FROM paimon.levels('t')}), $runs, 'nothing was changed');
+is(sum('t'), $want, 'all rows are there');
+until_true("SELECT paimon.test_sweep('t') AND paimon.test_storage_usage('t') ~ ('^' || (SELECT sum((file_size_in_bytes + 131071) / 131072) FROM paimon.files('t')) + 1 || ' used')",
+	'what it had written is free again');
+empty();
 
 # ---- small commits until there is no space for the log ----
 
