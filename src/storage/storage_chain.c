@@ -22,7 +22,7 @@
 #include "storage/storage_internal.h"
 
 /* Walks that meet an extent just taken out of the chain begin again; so often at most. */
-#define MAX_WALKS 10
+#define MAX_WALKS 100
 
 /* Storages remembered; when more come, all are forgotten. */
 #define MAX_CHAINS 128
@@ -125,25 +125,32 @@ paimon_chain_link(Relation rel, uint64 storage_id, uint32 extent, uint64 *positi
 	return true;
 }
 
-/* Follows the chain behind what is known of it.  False if it leads to an extent that is not the log's. */
+/*
+ * Follows the chain behind what is known of it.  False if it leads to an extent that is not the log's.
+ *
+ * An extent that we were about to look at may have left the chain, and be used again at the log's end: then the step leaves out all that lies between.
+ * Such a step goes to a position that does not follow, as steps over extents that were taken out rightly do.  *gap: there was one.
+ */
 static bool
-extend_chain(Relation rel, uint64 storage_id, Chain *chain)
+extend_chain(Relation rel, uint64 storage_id, Chain *chain, bool *gap)
 {
 	PaimonLogLink last = chain->links[chain->nlinks - 1];
 	uint64        position;
 	uint32        next;
 
+	*gap = false;
 	if (!paimon_chain_link(rel, storage_id, last.extent, &position, &next) ||
 		position != last.ordinal * PAIMON_EXTENT_BYTES)
 		return false;
 	while (next != PAIMON_NO_EXTENT)
 	{
 		uint32 extent = next;
+		uint64 before = chain->links[chain->nlinks - 1].ordinal;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!paimon_chain_link(rel, storage_id, extent, &position, &next) ||
-			position / PAIMON_EXTENT_BYTES <= chain->links[chain->nlinks - 1].ordinal)
+		if (!paimon_chain_link(rel, storage_id, extent, &position, &next) || position / PAIMON_EXTENT_BYTES <= before)
 			return false;
+		*gap |= position / PAIMON_EXTENT_BYTES != before + 1;
 		add_link(chain, position / PAIMON_EXTENT_BYTES, extent);
 	}
 	return true;
@@ -157,25 +164,65 @@ paimon_log_report_missing(Relation rel, uint64 position)
 															RelationGetRelationName(rel), position)));
 }
 
-/* Reads the chain anew, from the metapage on. */
+/* Does a chain begin with these links? */
+static bool
+begins_with(const Chain *chain, const PaimonLogLink *links, int nlinks)
+{
+	if (chain->nlinks < nlinks)
+		return false;
+	for (int i = 0; i < nlinks; i++)
+	{
+		if (chain->links[i].ordinal != links[i].ordinal || chain->links[i].extent != links[i].extent)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Reads the chain anew, from the metapage on.
+ *
+ * A walk with gaps is believed when the next one finds the same.  Extents leave the chain before they can be used again, so a walk that begins
+ * after a wrong step was made does not come to where it was made.
+ */
 static void
 build_chain(Relation rel, uint64 storage_id, Chain *chain)
 {
-	PaimonMeta meta;
+	PaimonMeta     meta;
+	PaimonLogLink *seen = NULL;
+	int            nseen = 0;
+	bool           done = false;
 
-	for (int walk = 0; walk < MAX_WALKS; walk++)
+	for (int walk = 0; walk < MAX_WALKS && !done; walk++)
 	{
+		bool gap;
+
 		CHECK_FOR_INTERRUPTS();
 		paimon_meta_read(rel, &meta);
 		chain->nlinks = 0;
 		if (meta.storage_id != storage_id)
 			break;
 		if (meta.log_extent == PAIMON_NO_EXTENT)
-			return;
+		{
+			done = true;
+			break;
+		}
 		add_link(chain, meta.log_position / PAIMON_EXTENT_BYTES, meta.log_extent);
-		if (extend_chain(rel, storage_id, chain))
-			return;
+		if (!extend_chain(rel, storage_id, chain, &gap))
+			continue;
+		done = !gap || (seen != NULL && begins_with(chain, seen, nseen));
+		if (!done)
+		{
+			if (seen != NULL)
+				pfree(seen);
+			nseen = chain->nlinks;
+			seen = palloc_extended(sizeof(PaimonLogLink) * nseen, MCXT_ALLOC_HUGE);
+			memcpy(seen, chain->links, sizeof(PaimonLogLink) * nseen);
+		}
 	}
+	if (seen != NULL)
+		pfree(seen);
+	if (done)
+		return;
 	chain->nlinks = 0;
 	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
 					errmsg("chain of log extents of table \"%s\" is broken", RelationGetRelationName(rel)),
@@ -225,11 +272,12 @@ paimon_chain_lookup(Relation rel, uint64 storage_id, uint64 position, uint32 *ex
 {
 	Chain *chain = get_chain(rel, storage_id);
 	uint64 ordinal = position / PAIMON_EXTENT_BYTES;
+	bool   gap;
 
 	if (find_link(chain, ordinal, extent))
 		return true;
 	if (chain->nlinks == 0 || ordinal <= chain->links[chain->nlinks - 1].ordinal ||
-		!extend_chain(rel, storage_id, chain))
+		!extend_chain(rel, storage_id, chain, &gap) || gap)
 		build_chain(rel, storage_id, chain);
 	return find_link(chain, ordinal, extent);
 }
