@@ -175,6 +175,7 @@ extern bool paimon_request_waiting(Oid dbid);	/* lock held */
 #define PAIMON_ALL_BUCKETS (-2)	/* clear */
 extern void paimon_failure_note(Oid dbid, Oid relid, bool compaction, int bucket, const ErrorData *edata);
 extern void paimon_failure_clear(Oid dbid, Oid relid, bool compaction, int bucket);
+extern void paimon_failure_clear_unwanted(Oid dbid, Oid relid, const PaimonCompactWanted *wanted, int nwanted);
 /* When the table, or the bucket, may be tried again; 0 = now. */
 extern TimestampTz paimon_failure_next_try(Oid dbid, Oid relid, bool compaction, int bucket);
 
@@ -259,6 +260,7 @@ typedef struct PaimonVisit
 	int			bucket;			/* of the compaction that failed */
 	PaimonCompactWanted *wanted;	/* LOOK: in the caller's memory context */
 	int			nwanted;
+	bool		looked;			/* LOOK: these are all; not for write-only tables, which are compacted on request */
 	bool		reclaim_pending;
 	uint32		freed;			/* extents */
 	TimestampTz expire_at;		/* of a visit that reclaims: when time alone lets files go; PG_INT64_MAX if it does not */

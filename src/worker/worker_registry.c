@@ -149,6 +149,26 @@ paimon_failure_clear(Oid dbid, Oid relid, bool compaction, int bucket)
 	paimon_workers_unlock();
 }
 
+/* Forgets failed compactions of buckets that no longer want one: nobody will try again, so nobody would clear them. */
+void
+paimon_failure_clear_unwanted(Oid dbid, Oid relid, const PaimonCompactWanted *wanted, int nwanted)
+{
+	paimon_workers_lock();
+	for (int i = 0; i < PAIMON_FAILURES; i++)
+	{
+		PaimonFailure *f = &paimon_workers->failures[i];
+		bool		found = false;
+
+		if (f->dbid != dbid || f->relid != relid || !f->compaction || f->bucket < 0)
+			continue;
+		for (int w = 0; w < nwanted && !found; w++)
+			found = wanted[w].bucket == f->bucket;
+		if (!found)
+			memset(f, 0, sizeof(*f));
+	}
+	paimon_workers_unlock();
+}
+
 TimestampTz
 paimon_failure_next_try(Oid dbid, Oid relid, bool compaction, int bucket)
 {

@@ -182,6 +182,7 @@ look(Oid relid, MemoryContext cxt, PaimonVisit *visit)
 			MemoryContext old = MemoryContextSwitchTo(cxt);
 
 			visit->wanted = paimon_compact_wanted(rel, table, &visit->nwanted);
+			visit->looked = true;
 			MemoryContextSwitchTo(old);
 		}
 		paimon_table_release(table);
@@ -374,6 +375,9 @@ paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVis
 	}
 	if ((work & PAIMON_WORK_FLUSH) && !visit->gone && !visit->compacting && (visit->failed || visit->outcome != PAIMON_WORK_DONE))
 		paimon_shared_request_again(MyDatabaseId, relid);
+	/* What was taken out of the log's chain and not freed is an orphan now; a sweep that was asked for has not been done. */
+	if (visit->failed && (work & PAIMON_WORK_RECLAIM) && !visit->gone)
+		paimon_shared_request_sweep(MyDatabaseId, relid);
 	if (visit->failed)
 		paimon_failure_note(MyDatabaseId, relid, visit->compacting, visit->compacting ? visit->bucket : -1, visit->edata);
 	else if (visit->outcome == PAIMON_WORK_DONE)
@@ -383,6 +387,8 @@ paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVis
 		if (work & (PAIMON_WORK_COMPACT | PAIMON_WORK_COMPACT_NEXT | PAIMON_WORK_LOOK))
 			paimon_failure_clear(MyDatabaseId, relid, true,
 								 (work & PAIMON_WORK_COMPACT) && bucket < 0 ? PAIMON_ALL_BUCKETS : bucket);
+		if (visit->looked)
+			paimon_failure_clear_unwanted(MyDatabaseId, relid, visit->wanted, visit->nwanted);
 	}
 	if (visit->gone && storage_id != 0)
 		paimon_shared_forget(MyDatabaseId, storage_id);
