@@ -89,7 +89,8 @@ paimon_storage_create(SMgrRelation srel, char persistence)
 	/* With wal_level = minimal, core syncs (or logs) new permanent files at commit. */
 	write_first_block(srel, MAIN_FORKNUM, storage_id, persistence == RELPERSISTENCE_PERMANENT && XLogIsNeeded());
 
-	if (persistence == RELPERSISTENCE_UNLOGGED)
+	/* A relation truncated in place still has its init fork, which never changes. */
+	if (persistence == RELPERSISTENCE_UNLOGGED && !smgrexists(srel, INIT_FORKNUM))
 	{
 		/* Recovery copies this fork before it replays anything that a commit could have flushed: sync at once. */
 		smgrcreate(srel, INIT_FORKNUM, false);
