@@ -128,17 +128,22 @@ paimon_scan_open(PaimonScanDesc *scan)
 	MemoryContextSwitchTo(old);
 }
 
-/* Do two descriptors give rows the same bytes? */
+/*
+ * Does the relation's descriptor read the stored rows as the slot's would?  Not only types count: ALTER TABLE takes the missing values away from
+ * the relation before it rewrites the rows that lack them.
+ */
 static bool
-same_layout(TupleDesc a, TupleDesc b)
+same_layout(TupleDesc slot, TupleDesc rel)
 {
-	if (a->natts != b->natts)
+	if (slot->natts != rel->natts)
 		return false;
-	for (int i = 0; i < a->natts; i++)
+	for (int i = 0; i < slot->natts; i++)
 	{
-		Form_pg_attribute x = TupleDescAttr(a, i);
-		Form_pg_attribute y = TupleDescAttr(b, i);
+		Form_pg_attribute x = TupleDescAttr(slot, i);
+		Form_pg_attribute y = TupleDescAttr(rel, i);
 
+		if (x->atthasmissing && !y->atthasmissing)
+			return false;
 		if (x->attisdropped != y->attisdropped || (!x->attisdropped && x->atttypid != y->atttypid) || x->attlen != y->attlen)
 			return false;
 	}
