@@ -69,7 +69,7 @@ class Round:
             'SELECT g, v FROM {T} WHERE v > %d' % rng.randrange(1000),
             'SELECT count(*), sum(v), min(g), count(t) FROM {T}',
             'SELECT own, count(*), sum(length(t)) FROM {T} GROUP BY own ORDER BY 1',
-            'SELECT x::text FROM {T} x ORDER BY %s LIMIT 7' % ', '.join(t.key_names + ['g', 'v', 't']),
+            'SELECT x::text FROM {T} x ORDER BY %s LIMIT 7' % ', '.join(t.key_names + ['g', 'v', 't'] + ([] if t.kind else ['x::text'])),
             'SELECT count(*) FROM {T} x JOIN {T} y USING (%s)' % ', '.join(t.key_names) if t.kind else 'SELECT count(*) FROM {T}',
             'SELECT x::text FROM {T} x WHERE g IN (SELECT y.g FROM {T} y WHERE y.v %% 3 = %d)' % rng.randrange(3),
             'SELECT count(*) FROM {T} x WHERE EXISTS (SELECT FROM generate_series(0, 40) n WHERE %s)' % t.where_key('n'),

@@ -167,5 +167,5 @@ class Twins:
         return 'SELECT %s, %s' % (part % self.paimon, part % self.heap)
 
     def difference(self, limit=6):
-        half = "(SELECT '%s has' AS side, left(x.r, 400) FROM (SELECT t::text AS r FROM %s t EXCEPT ALL SELECT t::text FROM %s t) x LIMIT %d)"
+        half = "(SELECT '%s has' AS side, left(x.r, 400) FROM (SELECT y::text AS r FROM %s y EXCEPT ALL SELECT y::text FROM %s y) x LIMIT %d)"
         return '%s UNION ALL %s' % (half % ('only paimon', self.paimon, self.heap, limit), half % ('only heap', self.heap, self.paimon, limit))
