@@ -5,7 +5,7 @@ nothing gets out of hand.
 A batch's rows follow from its client and number, so the heap twin is made from the numbers afterwards, while the clients pause: it takes no time of the
 stream.  Each client has keys of its own.
 
-Environment: SEED; SECONDS (all streams together, 40), STREAM_SECONDS (each one instead), CLIENTS (3), KEYS (of a client; by the seconds), ONLY (part of a
+Environment: SEED; SECONDS (all streams together, 30), STREAM_SECONDS (each one instead), CLIENTS (3), KEYS (of a client; by the seconds), ONLY (part of a
 stream's name).
 """
 import os
@@ -211,7 +211,7 @@ class Stream:
         live, fork = self.settled()
         self.same('when it has settled')
         self.watcher.query("SELECT paimon.compact('%s')" % self.table)
-        compacted_live, compacted_fork = self.settled()
+        compacted_live, compacted_fork = self.sizes()
         self.same('when it is compacted')
         print('%s: %.0f s, %d commits, %.0f rows/s' % (self.name, spent, sum(c.batches for c in clients), sum(c.batches for c in clients) * self.rows / spent))
         print('    most runs %d (stop trigger %d), write amplification %.2f (rewrite factor %.2f), %d flushes, %d large commits, %d compactions' % (
@@ -238,7 +238,7 @@ class Arguments:
         env = os.environ
         self.seed = int(env.get('SEED') or random.SystemRandom().randrange(1000000))
         self.cases = [(keys, rows) for keys in ('uniform', 'zipf') for rows in (10, 100, 10000) if (env.get('ONLY') or '') in '%s_%d' % (keys, rows)]
-        self.seconds = float(env.get('STREAM_SECONDS') or float(env.get('SECONDS') or 40) / len(self.cases))
+        self.seconds = float(env.get('STREAM_SECONDS') or float(env.get('SECONDS') or 30) / len(self.cases))
         self.clients = int(env.get('CLIENTS') or 3)
         self.keys = int(env.get('KEYS') or min(300007, max(50021, int(self.seconds * 1000))))
         while self.keys % 7919 == 0:
