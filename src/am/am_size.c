@@ -41,7 +41,8 @@ paimon_relation_size(Relation rel, ForkNumber fork)
 }
 
 /*
- * Rows in files, less the deletes and what they deleted, and a guess for the log.  Updated keys count once for each run that has them.
+ * Rows in files, less the deletes and what they deleted, a guess for the log, and what our transaction has written.  Updated keys count once for
+ * each run that has them.
  */
 double
 paimon_estimate_rows(PaimonTable *table, Relation rel)
@@ -61,7 +62,7 @@ paimon_estimate_rows(PaimonTable *table, Relation rel)
 
 		rows += (double) paimon_shared_unflushed(table->shared) / (width + 32);
 	}
-	return Max(rows, 0);
+	return Max(rows, 0) + (double) paimon_buffer_put_rows(table->storage_id);
 }
 
 void

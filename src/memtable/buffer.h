@@ -37,6 +37,9 @@ extern void paimon_buffer_put(PaimonTable *table, Relation rel, CommandId cid, i
 /* True if the transaction has live records in this storage that a scan must merge. */
 extern bool paimon_buffer_has_rows(uint64 storage_id);
 
+/* Records that this transaction has put so far, those rolled back included: for estimates. */
+extern uint64 paimon_buffer_put_rows(uint64 storage_id);
+
 /*
  * Iterators over records of one bucket that `snapshot` may see (command id rule; all for Self/Any/Dirty), as sources: in-memory part and each spilled
  * run are separate, newest first.  The memory iterator gives, per key, only the newest visible record.

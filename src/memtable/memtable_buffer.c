@@ -497,6 +497,14 @@ paimon_buffer_has_rows(uint64 storage_id)
 	return wb != NULL && (wb->nrecords > 0 || wb->spills != NIL);
 }
 
+uint64
+paimon_buffer_put_rows(uint64 storage_id)
+{
+	WriteBuffer *wb = paimon_wb_find(storage_id);
+
+	return wb == NULL ? 0 : wb->put_rows;
+}
+
 static void
 record_out(const BufRecord *rec, PaimonBufferRecord *out)
 {
