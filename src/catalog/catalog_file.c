@@ -149,7 +149,6 @@ read_files(uint64 storage_id, Snapshot snapshot, bool closed, int *nfiles)
 	PaimonManifestScan scan;
 	ScanKeyData key;
 	HeapTuple	tuple;
-	TupleDesc	desc;
 	int			n = 0;
 	int			allocated = 16;
 	PaimonFileRow *rows = palloc(allocated * sizeof(PaimonFileRow));
@@ -157,7 +156,6 @@ read_files(uint64 storage_id, Snapshot snapshot, bool closed, int *nfiles)
 	paimon_manifest_key_uint64(&key, ANUM_FILE_STORAGE_ID, storage_id);
 	paimon_manifest_scan_begin(&scan, PAIMON_MANIFEST_FILE, PAIMON_MANIFEST_FILE_PKEY, false,
 							   AccessShareLock, snapshot, 1, &key);
-	desc = RelationGetDescr(scan.rel);
 	while ((tuple = paimon_manifest_scan_next(&scan)) != NULL)
 	{
 		Datum		values[NATTS_FILE];
@@ -165,7 +163,7 @@ read_files(uint64 storage_id, Snapshot snapshot, bool closed, int *nfiles)
 		uint64		closing;
 
 		CHECK_FOR_INTERRUPTS();
-		heap_deform_tuple(tuple, desc, values, isnull);
+		heap_deform_tuple(tuple, RelationGetDescr(scan.rel), values, isnull);
 		closing = paimon_manifest_get_uint64(values[ANUM_FILE_CLOSING_XID - 1]);
 		if ((closing != 0) != closed)
 			continue;

@@ -120,7 +120,7 @@ extern bool paimon_manifest_exists(void);
  */
 typedef struct PaimonManifestScan
 {
-	Relation	rel;
+	Relation	rel;			/* NULL during pg_upgrade, when there are no rows */
 	Relation	index;			/* ordered scans only */
 	SysScanDesc scan;
 	Snapshot	filter;			/* rows must satisfy it; NULL: the scan itself looks after visibility */

@@ -3,6 +3,9 @@
  * catalog_scan.c
  *	  Scans over the manifest tables and changes of their rows.
  *
+ * While pg_upgrade restores definitions (IsBinaryUpgrade), the manifest has no rows and takes none: its tables may not be there yet, and
+ * their files, with the rows of all tables, are put in place afterwards, as the tables' own are.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -32,12 +35,14 @@ void
 paimon_manifest_scan_begin(PaimonManifestScan *scan, PaimonManifestTable table, PaimonManifestIndex index,
 						   bool ordered, LOCKMODE lockmode, Snapshot snapshot, int nkeys, ScanKey keys)
 {
-	Oid			index_oid = paimon_manifest_index_oid(index);
+	Oid			index_oid;
 
+	memset(scan, 0, sizeof(*scan));
+	if (IsBinaryUpgrade)
+		return;
+	index_oid = paimon_manifest_index_oid(index);
 	scan->rel = table_open(paimon_manifest_table_oid(table), lockmode);
 	scan->lockmode = lockmode;
-	scan->filter = NULL;
-	scan->index = NULL;
 	if (snapshot == NULL || !IsMVCCSnapshot(snapshot))
 		scan->registered = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(scan->rel)));
 	else
@@ -68,7 +73,7 @@ passes_filter(PaimonManifestScan *scan)
 HeapTuple
 paimon_manifest_scan_next(PaimonManifestScan *scan)
 {
-	for (;;)
+	while (scan->scan != NULL)
 	{
 		HeapTuple	tuple;
 
@@ -79,6 +84,7 @@ paimon_manifest_scan_next(PaimonManifestScan *scan)
 		if (tuple == NULL || passes_filter(scan))
 			return tuple;
 	}
+	return NULL;
 }
 
 /* The same backwards. */
@@ -87,6 +93,8 @@ paimon_manifest_scan_prev(PaimonManifestScan *scan)
 {
 	HeapTuple	tuple;
 
+	if (scan->scan == NULL)
+		return NULL;
 	do
 	{
 		tuple = systable_getnext_ordered(scan->scan, BackwardScanDirection);
@@ -97,6 +105,8 @@ paimon_manifest_scan_prev(PaimonManifestScan *scan)
 void
 paimon_manifest_scan_end(PaimonManifestScan *scan)
 {
+	if (scan->scan == NULL)
+		return;
 	if (scan->index != NULL)
 	{
 		systable_endscan_ordered(scan->scan);
@@ -118,9 +128,13 @@ paimon_manifest_key_uint64(ScanKey key, AttrNumber attno, uint64 value)
 void
 paimon_manifest_insert(PaimonManifestTable table, Datum *values, bool *isnull)
 {
-	Relation	rel = table_open(paimon_manifest_table_oid(table), RowExclusiveLock);
-	HeapTuple	tuple = heap_form_tuple(RelationGetDescr(rel), values, isnull);
+	Relation	rel;
+	HeapTuple	tuple;
 
+	if (IsBinaryUpgrade)
+		return;
+	rel = table_open(paimon_manifest_table_oid(table), RowExclusiveLock);
+	tuple = heap_form_tuple(RelationGetDescr(rel), values, isnull);
 	CatalogTupleInsert(rel, tuple);
 	heap_freetuple(tuple);
 	table_close(rel, NoLock);

@@ -28,6 +28,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "commands/defrem.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -37,6 +38,7 @@
 #include "utils/syscache.h"
 
 #include "ddl/ddl_internal.h"
+#include "row/row.h"
 
 static object_access_hook_type prev_object_access = NULL;
 
@@ -375,6 +377,30 @@ refuse_drop(Oid relid, const char *column, const char *option)
 			 errhint("Reset the option first: ALTER TABLE ... RESET (%s).", quote_identifier(option))));
 }
 
+/*
+ * A type passed by reference that is as long as its alignment, as words are: of a dropped column pg_upgrade keeps only these two, so rows written before
+ * could not be read any more.  No type of core is like that.
+ */
+static void
+refuse_drop_of_false_word(Oid relid, AttrNumber attno)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attno));
+	Form_pg_attribute att;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	att = (Form_pg_attribute) GETSTRUCT(tuple);
+	if (!IsBinaryUpgrade && !att->attbyval && paimon_row_looks_like_word(att->attlen, att->attalign))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot drop column \"%s\" of paimon table \"%s\" because of its type %s", NameStr(att->attname),
+						get_rel_name(relid), format_type_be(att->atttypid)),
+				 errdetail("Values of the type have %d bytes and are passed by reference; pg_upgrade would not keep that apart from passed by value.",
+						   att->attlen),
+				 errhint("Change the column's type first: ALTER TABLE ... ALTER COLUMN %s TYPE text.", quote_identifier(NameStr(att->attname)))));
+	ReleaseSysCache(tuple);
+}
+
 static void
 column_dropped(Oid relid, AttrNumber attno)
 {
@@ -385,6 +411,7 @@ column_dropped(Oid relid, AttrNumber attno)
 	if (!paimon_is_table(relid))
 		return;
 	name = get_attname(relid, attno, true);
+	refuse_drop_of_false_word(relid, attno);
 	foreach(lc, paimon_ddl_read_items(relid, NULL))
 	{
 		PaimonOptionItem *item = lfirst(lc);

@@ -93,6 +93,9 @@ extern char *paimon_key_describe_bound(const PaimonRowDesc *desc, const uint8 *k
 extern int	paimon_row_bucket(const PaimonRowDesc *desc, const Datum *values, const bool *isnull);
 extern int	paimon_scankey_bucket(const PaimonRowDesc *desc, const Datum *keyvalues);
 
+/* Do length and alignment (as in pg_attribute) look like those of a type passed by value?  All types of core that do are. */
+extern bool paimon_row_looks_like_word(int16 attlen, char attalign);
+
 /*
  * May a column's type, modifier or collation change from old to new without a rewrite of what is stored?  For columns of the key or the bucket
  * key of a storage that holds rows; any other column may change whenever core sees no need to rewrite.

@@ -31,6 +31,22 @@ align_bytes(char typalign)
 	}
 }
 
+/*
+ * Is a column stored as a word?  Of a dropped column the catalogs tell the length and the alignment, but after pg_upgrade not whether values were
+ * passed by value.  They were if the two are the same: columns of other types of which that is true cannot be dropped (src/ddl).
+ */
+static bool
+stored_as_word(Form_pg_attribute att)
+{
+	return att->attbyval || (att->attisdropped && paimon_row_looks_like_word(att->attlen, att->attalign));
+}
+
+bool
+paimon_row_looks_like_word(int16 attlen, char attalign)
+{
+	return attlen > 0 && attlen <= (int16) sizeof(Datum) && attlen == align_bytes(attalign);
+}
+
 /* Physical form of one column. */
 static void
 describe_column(PaimonRowDesc *desc, const char *relname, int c)
@@ -47,7 +63,8 @@ describe_column(PaimonRowDesc *desc, const char *relname, int c)
 				 errdetail("Values of the type are C strings."),
 				 errhint("Use type text.")));
 	column->width = 0;
-	if (att->attbyval)
+	attr->byval = stored_as_word(att);
+	if (attr->byval)
 		column->phys = PAIMON_PHYS_INT;
 	else if (att->attlen > 0)
 	{
@@ -57,7 +74,6 @@ describe_column(PaimonRowDesc *desc, const char *relname, int c)
 	else
 		column->phys = PAIMON_PHYS_VAR;
 	attr->len = att->attlen;
-	attr->byval = att->attbyval;
 	attr->dropped = att->attisdropped;
 	attr->in_key = false;
 	attr->packable = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;

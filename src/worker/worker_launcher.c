@@ -402,12 +402,14 @@ paimon_launcher_main(Datum arg)
 	}
 }
 
-/* In _PG_init, in the postmaster. */
+/* In _PG_init, in the postmaster.  While pg_upgrade works on a cluster nothing may change in it. */
 void
 paimon_launcher_register(void)
 {
 	BackgroundWorker worker;
 
+	if (IsBinaryUpgrade)
+		return;
 	memset(&worker, 0, sizeof(worker));
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
 	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;

@@ -295,4 +295,17 @@ CREATE TABLE child () INHERITS (made) USING paimon;
 INSERT INTO child VALUES (1, 'child', 1);
 ALTER TABLE made ADD COLUMN inherited int DEFAULT 4;
 SELECT tableoid::regclass, count(*), sum(inherited) FROM made GROUP BY 1 ORDER BY 1;
+-- Of a dropped column pg_upgrade keeps length and alignment only: a type that looks like passed by value in both, and is not, must go first.
+CREATE TYPE odd;
+CREATE FUNCTION odd_in(cstring) RETURNS odd LANGUAGE internal STRICT IMMUTABLE AS 'macaddr8_in';
+CREATE FUNCTION odd_out(odd) RETURNS cstring LANGUAGE internal STRICT IMMUTABLE AS 'macaddr8_out';
+CREATE TYPE odd (input = odd_in, output = odd_out, internallength = 8, alignment = double);
+CREATE TABLE with_odd (k int PRIMARY KEY, o odd, t text) USING paimon;
+INSERT INTO with_odd VALUES (1, '08:00:2b:01:02:03:04:05', 'x');
+ALTER TABLE with_odd DROP COLUMN o;
+ALTER TABLE with_odd ALTER COLUMN o TYPE text USING o::text;
+ALTER TABLE with_odd DROP COLUMN o;
+SELECT * FROM with_odd;
+SELECT typname, typlen, typalign FROM pg_type
+	WHERE NOT typbyval AND typlen = CASE typalign WHEN 'c' THEN 1 WHEN 's' THEN 2 WHEN 'i' THEN 4 ELSE 8 END AND typname <> 'odd';
 DROP SCHEMA altering CASCADE;
