@@ -441,4 +441,24 @@ paimon_wait_event_throttle(void)
 }
 #endif
 
+/*
+ * The slot of a custom scan's rows.  Until 16 core makes a virtual one, and has compiled clauses and targets for it by the time that the scan begins:
+ * then this is done again for ours.  (17 asks; 16 may, but need not be told apart.)
+ */
+#if PG_VERSION_NUM < 170000
+#define paimon_init_scan_slot(node, ops) ((void) 0)
+#define paimon_use_scan_slot(node, ops) \
+	do \
+	{ \
+		ScanState  *ss_ = &(node)->ss; \
+		ss_->ps.subPlan = NIL; \
+		ExecInitScanTupleSlot(ss_->ps.state, ss_, RelationGetDescr(ss_->ss_currentRelation), (ops)); \
+		ExecAssignScanProjectionInfo(ss_); \
+		ss_->ps.qual = ExecInitQual(ss_->ps.plan->qual, &ss_->ps); \
+	} while (0)
+#else
+#define paimon_init_scan_slot(node, ops) ((node)->slotOps = (ops))
+#define paimon_use_scan_slot(node, ops) ((void) 0)
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

@@ -141,4 +141,7 @@ extern void paimon_index_routine(IndexAmRoutine *amroutine);
 /* am_executor.c */
 extern void paimon_executor_init(void);
 
+/* am_customscan.c */
+extern void paimon_customscan_init(void);
+
 #endif							/* PAIMON_AM_AM_H */

@@ -108,6 +108,11 @@ extern const TupleTableSlotOps paimon_slot_ops;
 extern void paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row, bool whole);
 
 /*
+ * From now on the slot decodes these attributes (indexes, ascending) only; the others are NULL in it.  columns must live as long as the slot.
+ */
+extern void paimon_slot_set_columns(TupleTableSlot *slot, const int16 *columns, int ncolumns);
+
+/*
  * Says that the slot's row was fetched by its ctid for a trigger (tuple_fetch_row_version with SnapshotAny): then its xmin may be asked for, which foreign
  * keys do to learn whether this transaction wrote the row.  Cleared by the next store.  Nothing happens to slots that are not ours.
  */

@@ -44,6 +44,8 @@ typedef struct PaimonSlot
 	bool		in_memory;		/* a record: key and payload point into buffer */
 	bool		fetched;		/* by ctid: see tts_paimon_getsysattr */
 	bool		scratch_used;
+	const int16 *columns;		/* that are decoded, of a row of a group; NULL: all */
+	int			ncolumns;
 	PaimonBytes key;
 	PaimonBytes payload;
 	char	   *buffer;
@@ -162,39 +164,59 @@ tts_paimon_release(TupleTableSlot *slot)
 	/* the guard stays with the context, which calls it when it dies; it holds nothing any more */
 }
 
-/* Attributes [first, natts) of a group's row from whole columns: the path of sequential scans. */
+/* An attribute of a group's row from its whole column: the path of scans. */
 static inline void
-slot_decode_whole(PaimonSlot *ps, int first, int natts)
+slot_decode_whole(PaimonSlot *ps, int c)
 {
 	PaimonRunGroup *g = ps->group;
-	uint32		row = ps->row;
-	Datum	   *values = ps->base.tts_values;
-	bool	   *isnull = ps->base.tts_isnull;
+	const Datum *column = g->values[c];
+	const bool *nulls;
 
-	for (int c = first; c < natts; c++)
+	if (unlikely(column == NULL))
 	{
-		const Datum *column = g->values[c];
-		const bool *nulls;
-
-		if (unlikely(column == NULL))
-		{
-			paimon_run_group_load(g, c);
-			column = g->values[c];
-		}
-		nulls = g->nulls[c];
-		values[c] = column[row];
-		isnull[c] = nulls != NULL && nulls[row];
+		paimon_run_group_load(g, c);
+		column = g->values[c];
 	}
+	nulls = g->nulls[c];
+	ps->base.tts_values[c] = column[ps->row];
+	ps->base.tts_isnull[c] = nulls != NULL && nulls[ps->row];
 }
 
-static void
-slot_decode_single(PaimonSlot *ps, int first, int natts)
+static inline void
+slot_decode_single(PaimonSlot *ps, int c)
 {
-	MemoryContext old = MemoryContextSwitchTo(slot_scratch(ps));
+	ps->base.tts_values[c] = paimon_run_group_value(ps->group, ps->row, c, false, &ps->base.tts_isnull[c]);
+}
 
-	for (int c = first; c < natts; c++)
-		ps->base.tts_values[c] = paimon_run_group_value(ps->group, ps->row, c, false, &ps->base.tts_isnull[c]);
-	MemoryContextSwitchTo(old);
+/* Attributes [first, natts) of a group's row. */
+static void
+slot_decode_group(PaimonSlot *ps, int first, int natts)
+{
+	MemoryContext old = NULL;
+
+	if (!ps->whole)
+		old = MemoryContextSwitchTo(slot_scratch(ps));
+	if (ps->columns != NULL)
+	{
+		memset(ps->base.tts_isnull + first, true, (natts - first) * sizeof(bool));
+		for (int i = 0; i < ps->ncolumns && ps->columns[i] < natts; i++)
+		{
+			if (ps->columns[i] < first)
+				continue;
+			if (ps->whole)
+				slot_decode_whole(ps, ps->columns[i]);
+			else
+				slot_decode_single(ps, ps->columns[i]);
+		}
+	}
+	else if (ps->whole)
+		for (int c = first; c < natts; c++)
+			slot_decode_whole(ps, c);
+	else
+		for (int c = first; c < natts; c++)
+			slot_decode_single(ps, c);
+	if (old != NULL)
+		MemoryContextSwitchTo(old);
 }
 
 static void
@@ -217,10 +239,7 @@ tts_paimon_getsomeattrs(TupleTableSlot *slot, int natts)
 	{
 		/* a group knows all attributes that the table had when it was opened last */
 		known = Min(natts, (int) ps->group->natts);
-		if (ps->whole)
-			slot_decode_whole(ps, slot->tts_nvalid, known);
-		else
-			slot_decode_single(ps, slot->tts_nvalid, known);
+		slot_decode_group(ps, slot->tts_nvalid, known);
 	}
 	else if (ps->in_memory)
 	{
@@ -470,6 +489,16 @@ paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRo
 	ps->in_memory = row->group == NULL;
 	if (ps->in_memory)
 		slot_store_memory(ps, row);
+}
+
+void
+paimon_slot_set_columns(TupleTableSlot *slot, const int16 *columns, int ncolumns)
+{
+	PaimonSlot *ps = (PaimonSlot *) slot;
+
+	Assert(slot->tts_ops == &paimon_slot_ops);
+	ps->columns = columns;
+	ps->ncolumns = ncolumns;
 }
 
 void
