@@ -1,7 +1,8 @@
 """
 Random statements on twin tables, one of paimon and one of heap, that must hold the same rows after every transaction and inside of it.
 
-Environment: SEED, ROUNDS (pairs of tables; 0: as many as fit), SECONDS (60), ONLY (run just this round), TRACE (file for all statements).
+Environment: SEED, ROUNDS (pairs of tables; 0: as many as fit), SECONDS (60), ONLY (run just this round), TRACE (file for all statements),
+QUERY_SECONDS (300: a statement that takes longer hangs).
 """
 import os
 import random
@@ -10,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'lib'))
 
-from pgwire import Lost, ServerError                     # noqa: E402
+from pgwire import Hung, Lost, ServerError               # noqa: E402
 from server import Server                                # noqa: E402
 from sessions import Driver, Failure, Session            # noqa: E402
 from twins import Twins                                  # noqa: E402
@@ -474,22 +475,31 @@ class Round:
             conn.close()
 
 
+def activity(server):
+    try:
+        return server.activity()
+    except (ServerError, Lost, Hung, OSError) as error:
+        return 'the server does not say: %s' % error
+
+
 def play_round(server, number, seed, steps, trace):
     """One round; returns the report of its failure, or None, and what it did."""
     game = Round(server, number, seed)
     report = None
     try:
         game.play(steps)
-    except (Failure, ServerError, Lost, RuntimeError) as error:
-        report = 'round %d (%s): %s: %s' % (number, game.twins.describe(), type(error).__name__, error)
+    except (Failure, ServerError, Lost, Hung, RuntimeError) as error:
+        report = 'seed %d, round %d (%s): %s: %s' % (seed, number, game.twins.describe(), type(error).__name__, error)
+        if isinstance(error, Hung):
+            report += '\n  meanwhile:\n' + activity(server)
         report += '\n  last statements:\n    ' + '\n    '.join(text[:700] for text in game.driver.history[-25:])
     if trace:
         with open(trace, 'a', encoding='utf8') as out:
             out.write('-- round %d: %s\n%s\n' % (number, game.twins.describe(), '\n'.join(game.driver.history)))
     try:
         game.finish(report is not None)
-    except (ServerError, Lost) as error:
-        report = report or 'round %d: %s' % (number, error)
+    except (ServerError, Lost, Hung) as error:
+        report = report or 'seed %d, round %d: %s: %s' % (seed, number, type(error).__name__, error)
     return report, game
 
 

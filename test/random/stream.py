@@ -16,7 +16,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'lib'))
 
-from pgwire import Lost, ServerError                     # noqa: E402
+from pgwire import Hung, Lost, ServerError               # noqa: E402
 from server import Server                                # noqa: E402
 
 MAX_WRITE_AMPLIFICATION = 12
@@ -60,7 +60,7 @@ class Client(threading.Thread):
                 self.conn.query('EXECUTE p(%d)' % self.batches)
                 self.longest = max(self.longest, time.monotonic() - began)
                 self.batches += 1
-        except (ServerError, Lost) as error:
+        except (ServerError, Lost, Hung) as error:
             self.error = error
         stream.gone()
 
@@ -71,7 +71,7 @@ class Stream:
         self.name = '%s keys, %d rows a commit' % (keys, rows)
         self.table = '%s_%d' % (keys, rows)
         self.args = args
-        self.watcher = server.connect()
+        self.watcher = server.connect(limit=3600)   # sorts all that was ever written
         self.problems = []
         self.changed = threading.Condition()
         self.pause, self.stop, self.resting = False, False, 0
@@ -264,7 +264,7 @@ def main():
         for line in server.log_lines('PANIC', 'TRAP:', 'was terminated by signal'):
             print('server log: ' + line)
             failed += 1
-    except (RuntimeError, ServerError, Lost) as error:
+    except (RuntimeError, ServerError, Lost, Hung) as error:
         print(error)
         failed += 1
     finally:

@@ -6,6 +6,7 @@ import os
 import select
 import socket
 import struct
+import time
 
 
 class ServerError(Exception):
@@ -23,9 +24,18 @@ class Lost(Exception):
     """The server closed the connection."""
 
 
+class Hung(Exception):
+    """A statement did not end in time; it may still be running, and the connection is of no use any more."""
+
+
 class Connection:
-    def __init__(self, directory, port=5432, user='postgres', database='postgres'):
+    """`limit`: seconds that a statement may take (QUERY_SECONDS; 300)."""
+
+    def __init__(self, directory, port=5432, user='postgres', database='postgres', limit=None):
+        self.limit = limit or float(os.environ.get('QUERY_SECONDS') or 300)
+        self.deadline = time.monotonic() + self.limit
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.limit)
         self.sock.connect(os.path.join(directory, '.s.PGSQL.%d' % port))
         self.buffer = b''
         self.status = 'I'
@@ -59,10 +69,8 @@ class Connection:
         self.running = sql
         self.copy_data = copy_data if copy_data is not None else b''
         body = sql.encode() + b'\0'
-        try:
-            self.sock.sendall(b'Q' + struct.pack('!i', len(body) + 4) + body)
-        except OSError as error:
-            raise Lost(str(error)) from error
+        self.deadline = time.monotonic() + self.limit
+        self._write(b'Q' + struct.pack('!i', len(body) + 4) + body)
 
     def ready(self, seconds):
         """Has something of the running statement's answer arrived within so many seconds?"""
@@ -85,9 +93,24 @@ class Connection:
             else:
                 self.buffer += self._read()
 
+    def _hung(self):
+        return Hung('no end within %g seconds of: %s' % (self.limit, (self.running or '')[:2000]))
+
+    def _write(self, data):
+        try:
+            self.sock.settimeout(max(self.deadline - time.monotonic(), 0.001))
+            self.sock.sendall(data)
+        except socket.timeout as error:
+            raise self._hung() from error
+        except OSError as error:
+            raise Lost(str(error)) from error
+
     def _read(self):
         try:
+            self.sock.settimeout(max(self.deadline - time.monotonic(), 0.001))
             data = self.sock.recv(1 << 20)
+        except socket.timeout as error:
+            raise self._hung() from error
         except OSError as error:
             raise Lost(str(error)) from error
         if not data:
@@ -95,7 +118,7 @@ class Connection:
         return data
 
     def receive(self):
-        """Waits for the end of the running statement; returns its rows or raises ServerError."""
+        """Waits for the end of the running statement; returns its rows or raises ServerError, or Hung."""
         rows, error, self.tag, self.copied = [], None, '', b''
         copied = []
         while True:
@@ -112,8 +135,8 @@ class Connection:
             elif kind == b'G':
                 for at in range(0, len(self.copy_data), 1 << 16):
                     piece = self.copy_data[at:at + (1 << 16)]
-                    self.sock.sendall(b'd' + struct.pack('!i', len(piece) + 4) + piece)
-                self.sock.sendall(b'c' + struct.pack('!i', 4))
+                    self._write(b'd' + struct.pack('!i', len(piece) + 4) + piece)
+                self._write(b'c' + struct.pack('!i', 4))
             elif kind == b'd':
                 copied.append(body)
             elif kind == b'K':

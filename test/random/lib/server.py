@@ -51,6 +51,14 @@ class Server:
     def connect(self, **args):
         return Connection(self.sockets, **args)
 
+    def activity(self):
+        """What the server's sessions are at, for the report of a statement that hangs."""
+        conn = self.connect(limit=20)
+        rows = conn.query("SELECT pid, backend_type, state, wait_event_type, wait_event, pg_blocking_pids(pid), left(query, 100) FROM pg_stat_activity "
+                          "WHERE pid <> pg_backend_pid() AND (state <> 'idle' OR backend_type LIKE 'paimon%')")
+        conn.close()
+        return '\n'.join(map(str, rows))
+
     def log_tail(self, lines=40):
         with open(self.log, encoding='utf8', errors='replace') as log:
             return ''.join(log.readlines()[-lines:])
