@@ -5,15 +5,18 @@
  *
  * The sources are leaves n … 2n - 1 of a heap-shaped tree, source i at n + i;
  * inner node j has the children 2j and 2j + 1 and keeps the loser of the match
- * between the winners of its two subtrees.  loser[0] is the winner of all.
+ * between the winners of its two subtrees.  node[0] is the winner of all.
+ *
+ * Who wins cannot be foretold, so matches are played without branches, except
+ * where the order is equal and keys must be looked at.
  *
  *-------------------------------------------------------------------------
  */
 #include "core/core_losertree.h"
 
-/* Does source a come out before source b? */
-static inline bool
-source_wins(const PaimonLoserTree *tree, uint32_t a, uint32_t b)
+/* Does source a come out before source b?  Their orders are equal. */
+static bool
+tie_won(const PaimonLoserTree *tree, uint64_t a, uint64_t b)
 {
 	const PaimonMergeSource *x = tree->sources[a];
 	const PaimonMergeSource *y = tree->sources[b];
@@ -27,6 +30,26 @@ source_wins(const PaimonLoserTree *tree, uint32_t a, uint32_t b)
 	return tree->backward ? c > 0 : c < 0;
 }
 
+static inline bool
+node_wins(const PaimonLoserTree *tree, PaimonLoserNode a, PaimonLoserNode b)
+{
+	if (__builtin_expect(a.order == b.order, 0))
+		return tie_won(tree, a.source, b.source);
+	return a.order < b.order;
+}
+
+/* A source as it is now. */
+static inline PaimonLoserNode
+entrant(const PaimonLoserTree *tree, uint64_t source)
+{
+	const PaimonMergeSource *s = tree->sources[source];
+	PaimonLoserNode n;
+
+	n.order = s->done ? UINT64_MAX : (tree->backward ? ~s->prefix : s->prefix);
+	n.source = source;
+	return n;
+}
+
 PaimonResult
 paimon_losertree_init(PaimonLoserTree *tree, PaimonMergeSource **sources, uint32_t n, bool backward,
 					  const PaimonAllocator *a)
@@ -34,13 +57,13 @@ paimon_losertree_init(PaimonLoserTree *tree, PaimonMergeSource **sources, uint32
 	tree->sources = sources;
 	tree->n = n;
 	tree->backward = backward;
-	tree->loser = NULL;
+	tree->node = NULL;
 	if (n == 0)
 		return PAIMON_OK;
 
 	/* the second half is room for the winners while matches are played in rebuild */
-	tree->loser = paimon_core_alloc(a, 2 * (size_t) n * sizeof(uint32_t));
-	if (tree->loser == NULL)
+	tree->node = paimon_core_alloc(a, 2 * (size_t) n * sizeof(PaimonLoserNode));
+	if (tree->node == NULL)
 		return PAIMON_NO_MEMORY;
 	paimon_losertree_rebuild(tree);
 	return PAIMON_OK;
@@ -50,47 +73,49 @@ void
 paimon_losertree_rebuild(PaimonLoserTree *tree)
 {
 	uint32_t	n = tree->n;
-	uint32_t   *winner;			/* by inner node */
+	PaimonLoserNode *winner;	/* by inner node */
 
 	if (n == 0)
 		return;
-	winner = tree->loser + n;
-	tree->loser[0] = 0;
+	winner = tree->node + n;
+	tree->node[0] = entrant(tree, 0);
 	for (uint32_t node = n - 1; node >= 1; node--)
 	{
-		uint32_t	left = 2 * node >= n ? 2 * node - n : winner[2 * node];
-		uint32_t	right = 2 * node + 1 >= n ? 2 * node + 1 - n : winner[2 * node + 1];
-		bool		left_wins = source_wins(tree, left, right);
+		PaimonLoserNode left = 2 * node >= n ? entrant(tree, 2 * node - n) : winner[2 * node];
+		PaimonLoserNode right = 2 * node + 1 >= n ? entrant(tree, 2 * node + 1 - n) : winner[2 * node + 1];
+		bool		left_wins = node_wins(tree, left, right);
 
 		winner[node] = left_wins ? left : right;
-		tree->loser[node] = left_wins ? right : left;
+		tree->node[node] = left_wins ? right : left;
 	}
 	if (n > 1)
-		tree->loser[0] = winner[1];
+		tree->node[0] = winner[1];
 }
 
 void
 paimon_losertree_replay(PaimonLoserTree *tree)
 {
-	uint32_t	w = tree->loser[0];
+	PaimonLoserNode w = entrant(tree, tree->node[0].source);
 
-	for (uint32_t node = (tree->n + w) / 2; node >= 1; node /= 2)
+	for (uint32_t node = (tree->n + (uint32_t) w.source) / 2; node >= 1; node /= 2)
 	{
-		uint32_t	other = tree->loser[node];
+		PaimonLoserNode other = tree->node[node];
+		uint64_t	change = -(uint64_t) node_wins(tree, other, w);
+		uint64_t	order = (other.order ^ w.order) & change;
+		uint64_t	source = (other.source ^ w.source) & change;
 
-		if (source_wins(tree, other, w))
-		{
-			tree->loser[node] = w;
-			w = other;
-		}
+		tree->node[node].order = other.order ^ order;
+		tree->node[node].source = other.source ^ source;
+		w.order ^= order;
+		w.source ^= source;
 	}
-	tree->loser[0] = w;
+	tree->node[0] = w;
 }
 
 PaimonResult
 paimon_losertree_advance(PaimonLoserTree *tree)
 {
-	PaimonMergeSource *w = tree->sources[tree->loser[0]];
+	PaimonMergeSource *w = tree->sources[tree->node[0].source];
 	PaimonResult r = w->advance(w);
 
 	if (r == PAIMON_OK)
@@ -102,14 +127,20 @@ paimon_losertree_advance(PaimonLoserTree *tree)
 PaimonMergeSource *
 paimon_losertree_runner_up(const PaimonLoserTree *tree)
 {
-	uint32_t	best = UINT32_MAX;
+	uint32_t	node;
+	PaimonLoserNode best;
 
 	if (tree->n < 2)
 		return NULL;
-	for (uint32_t node = (tree->n + tree->loser[0]) / 2; node >= 1; node /= 2)
+	node = (tree->n + (uint32_t) tree->node[0].source) / 2;
+	best = tree->node[node];
+	while ((node /= 2) >= 1)
 	{
-		if (best == UINT32_MAX || source_wins(tree, tree->loser[node], best))
-			best = tree->loser[node];
+		PaimonLoserNode other = tree->node[node];
+		uint64_t	change = -(uint64_t) node_wins(tree, other, best);
+
+		best.order ^= (other.order ^ best.order) & change;
+		best.source ^= (other.source ^ best.source) & change;
 	}
-	return tree->sources[best]->done ? NULL : tree->sources[best];
+	return tree->sources[best.source]->done ? NULL : tree->sources[best.source];
 }

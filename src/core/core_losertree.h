@@ -34,17 +34,24 @@ struct PaimonMergeSource
 	PaimonMergeAdvance advance;
 };
 
+/* A source as it took part in a match: copied, so that a match touches nothing but the tree. */
+typedef struct PaimonLoserNode
+{
+	uint64_t	order;			/* the smaller wins: prefix, or its complement if backward; UINT64_MAX if done */
+	uint64_t	source;
+} PaimonLoserNode;
+
 typedef struct PaimonLoserTree
 {
 	PaimonMergeSource **sources;
-	uint32_t   *loser;			/* [0] the winner, [1 .. n) the loser at each inner node */
+	PaimonLoserNode *node;		/* [0] the winner, [1 .. n) the loser at each inner node */
 	uint32_t	n;
 	bool		backward;
 } PaimonLoserTree;
 
 /*
  * A tree over sources[0 .. n), each on its first row or done.  `sources` must stay where it is, as must the sources.
- * Backward means descending keys; among equal keys the order is by rank all the same.  Memory (8 bytes a source) comes from
+ * Backward means descending keys; among equal keys the order is by rank all the same.  Memory (32 bytes a source) comes from
  * the allocator.
  */
 extern PaimonResult paimon_losertree_init(PaimonLoserTree *tree, PaimonMergeSource **sources, uint32_t n,
@@ -61,7 +68,7 @@ paimon_losertree_winner(const PaimonLoserTree *tree)
 
 	if (tree->n == 0)
 		return NULL;
-	w = tree->sources[tree->loser[0]];
+	w = tree->sources[tree->node[0].source];
 	return w->done ? NULL : w;
 }
 

@@ -512,7 +512,7 @@ writer_begin_row(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind
 		CHECK_FOR_INTERRUPTS();
 		writer_flush_group(w);
 	}
-	memcpy(w->last_key, key, keylen);
+	paimon_copy_key(w->last_key, key, keylen);
 	w->last_key_len = keylen;
 	w->has_last_key = true;
 	writer_remember_hash(w, paimon_key_hash(key, keylen));

@@ -117,6 +117,17 @@ extern void paimon_source_ref(PaimonSource *source, PaimonRowRef *ref, bool with
  */
 extern int64 paimon_source_stretch(PaimonSource *source, const PaimonLoserTree *tree, const PaimonMergeSource *other);
 
+/* RUN sources, forward, keys decoded, and the next row is in range: goes there. */
+static inline void
+paimon_source_step(PaimonSource *source)
+{
+	const PaimonBytes *key = &source->keys[++source->row];
+
+	source->m.prefix = source->prefixes[source->row];
+	source->m.key = key->data;
+	source->m.len = key->len;
+}
+
 static inline uint8
 paimon_source_row_kind(const PaimonSource *source)
 {

@@ -538,20 +538,25 @@ leave_key(PaimonReader *reader)
 
 	if (reader->stretch_end != NO_STRETCH && reader->stretch_alone)
 	{
-		paimon_source_next(s);
+		if (s->forward && s->keys != NULL && s->row + 1 < s->row_hi)
+			paimon_source_step(s);
+		else
+			paimon_source_next(s);
 		paimon_losertree_replay(&reader->tree);
 		return;
 	}
 	key = paimon_source_key(s);
-	memset(&last, 0, sizeof(last));
-	memcpy(reader->last_key, key.data, Min(key.len, PAIMON_KEY_MAX));
 	last.key = reader->last_key;
 	last.len = Min(key.len, PAIMON_KEY_MAX);
-	last.prefix = paimon_key_prefix(last.key, last.len);
+	last.prefix = paimon_key_prefix(key.data, last.len);
+	if (last.len > sizeof(last.prefix))
+		paimon_copy_key(reader->last_key, key.data, last.len);	/* moving may take the key away; a short one is its prefix */
 	do
 	{
 		/* a few records of a key are passed over faster step by step */
-		if (steps++ < STEPS_BEFORE_SEARCH)
+		if (s->kind == PAIMON_SOURCE_RUN && s->forward && s->keys != NULL && s->row + 1 < s->row_hi)
+			paimon_source_step(s);
+		else if (steps++ < STEPS_BEFORE_SEARCH)
 			paimon_source_next(s);
 		else
 			paimon_source_next_key(s);
