@@ -8,6 +8,7 @@ CREATE FUNCTION paimon.stats("table" regclass,
     OUT rows_written bigint, OUT bytes_written bigint, OUT flushes bigint, OUT flush_bytes bigint,
     OUT large_commits bigint, OUT large_commit_bytes bigint,
     OUT compactions bigint, OUT compaction_bytes_read bigint, OUT compaction_bytes_written bigint,
+    OUT groups_hit bigint, OUT groups_read bigint,
     OUT stats_since timestamp with time zone) RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'paimon_stats'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;

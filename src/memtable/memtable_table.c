@@ -18,6 +18,7 @@
 
 #include "memtable/stats.h"
 #include "memtable/table.h"
+#include "run/run.h"
 
 typedef struct TableEntry
 {
@@ -64,6 +65,32 @@ retire(PaimonTable *table)
 	MemoryContextSwitchTo(old);
 }
 
+/* What was read since the last transaction's end counts, however this one ends.  Never fails. */
+static void
+publish_reads(void)
+{
+	int			nreads;
+	PaimonRunReads *reads = paimon_run_reads(&nreads);
+	HASH_SEQ_STATUS seq;
+	TableEntry *entry;
+
+	if (nreads == 0)
+		return;
+	hash_seq_init(&seq, tables);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		for (int i = 0; i < nreads && entry->table != NULL && entry->table->shared != NULL; i++)
+		{
+			if (reads[i].storage_id != entry->table->storage_id)
+				continue;
+			paimon_stats_add(entry->table->shared, PAIMON_STAT_GROUPS_HIT, reads[i].hits);
+			paimon_stats_add(entry->table->shared, PAIMON_STAT_GROUPS_READ, reads[i].misses);
+			reads[i].hits = reads[i].misses = 0;	/* a moved table may have two handles */
+		}
+	}
+	paimon_run_reads_done();
+}
+
 /*
  * Frees replaced handles at the end of the top transaction.  Handles of relations that are gone stay until their relation's
  * invalidation has marked them and this sweep finds them.
@@ -77,6 +104,7 @@ paimon_table_at_end(void)
 
 	if (tables != NULL)
 	{
+		publish_reads();
 		hash_seq_init(&seq, tables);
 		while ((entry = hash_seq_search(&seq)) != NULL)
 		{

@@ -31,6 +31,8 @@ typedef enum PaimonStat
 	PAIMON_STAT_COMPACT_BYTES,	/* written */
 	PAIMON_STAT_STALLS,
 	PAIMON_STAT_STALL_US,
+	PAIMON_STAT_GROUPS_HIT,		/* row groups that queries asked for and found open in their process */
+	PAIMON_STAT_GROUPS_READ,	/* and those that they had to read */
 	PAIMON_STAT_COUNT
 } PaimonStat;
 

@@ -123,6 +123,21 @@ extern void paimon_run_group_payload(PaimonRunGroup *g, uint32 row, StringInfo b
 extern PaimonRunGroup *paimon_run_resolve_tid(Relation rel, const PaimonRowDesc *desc, const PaimonPageSpecial *special,
 											  BlockNumber block, PaimonRunFile **file);
 
+/*
+ * How often groups of a storage were asked for and found open (hits) or had to be read, since paimon_run_reads_done; kept by each process for itself, and
+ * not at all once paimon_run_reads_count(false) was said.
+ */
+typedef struct PaimonRunReads
+{
+	uint64		storage_id;
+	uint64		hits;
+	uint64		misses;
+} PaimonRunReads;
+
+extern PaimonRunReads *paimon_run_reads(int *n);
+extern void paimon_run_reads_done(void);
+extern void paimon_run_reads_count(bool count);
+
 /* Checks everything in a file (for verify). */
 extern void paimon_run_check(PaimonRunFile *file);
 

@@ -34,6 +34,62 @@ static dlist_head group_lru = DLIST_STATIC_INIT(group_lru);
 static uint32 group_cached = 0; /* unreferenced groups, and their memory */
 static Size group_cached_bytes = 0;
 
+/* Groups that were asked for since the last paimon_run_reads_done, by storage: a few, so they are searched one by one. */
+static bool reads_counted = true;
+static PaimonRunReads *reads = NULL;	/* in TopMemoryContext */
+static int	nreads = 0;
+static int	reads_room = 0;
+static int	reads_last = 0;		/* the one counted last */
+
+static void
+count_read(uint64 storage_id, bool hit)
+{
+	if (!reads_counted)
+		return;
+	if (reads_last >= nreads || reads[reads_last].storage_id != storage_id)
+	{
+		for (reads_last = 0; reads_last < nreads && reads[reads_last].storage_id != storage_id; reads_last++)
+			;
+		if (reads_last == reads_room)
+		{
+			int			room = Max(8, 2 * reads_room);
+
+			reads = reads == NULL ? MemoryContextAlloc(TopMemoryContext, room * sizeof(PaimonRunReads)) :
+				repalloc(reads, room * sizeof(PaimonRunReads));
+			reads_room = room;
+		}
+		if (reads_last == nreads)
+		{
+			reads[nreads].storage_id = storage_id;
+			reads[nreads].hits = 0;
+			reads[nreads++].misses = 0;
+		}
+	}
+	if (hit)
+		reads[reads_last].hits++;
+	else
+		reads[reads_last].misses++;
+}
+
+PaimonRunReads *
+paimon_run_reads(int *n)
+{
+	*n = nreads;
+	return reads;
+}
+
+void
+paimon_run_reads_done(void)
+{
+	nreads = 0;
+}
+
+void
+paimon_run_reads_count(bool count)
+{
+	reads_counted = count;
+}
+
 static void *
 group_alloc(void *arg, size_t size)
 {
@@ -139,6 +195,7 @@ paimon_run_group(PaimonRunFile *file, uint32 group_no)
 
 	Assert(group_no < file->footer.ngroups);
 	g = file->groups[group_no];
+	count_read(file->key.storage_id, g != NULL);
 	if (g != NULL)
 	{
 		group_set_desc(g, file->desc);

@@ -31,6 +31,7 @@
 
 #include "catalog/manifest.h"
 #include "memtable/shared.h"
+#include "run/run.h"
 #include "worker/worker_internal.h"
 
 #define IDLE_EXIT_MS	60000	/* without anything to do, the worker ends */
@@ -189,6 +190,7 @@ paimon_worker_connect(Oid dbid)
 	MyProc->statusFlags |= PROC_IS_AUTOVACUUM;
 	BackgroundWorkerInitializeConnectionByOid(dbid, InvalidOid, 0);
 	settle();
+	paimon_run_reads_count(false);	/* only users' reads count */
 
 	StartTransactionCommand();
 	snprintf(appname, sizeof(appname), "paimon %s %s", paimon_my_slot->helper ? "helper" : "worker", get_database_name(dbid));

@@ -18,6 +18,19 @@ SELECT compactions, compaction_bytes_read = large_commit_bytes + flush_bytes AS 
 DELETE FROM st WHERE a <= 10;
 UPDATE st SET b = 'z' WHERE a = 11;
 SELECT rows_written, runs, read_amplification FROM paimon.stats('st');
+-- row groups, found open or not: a new session has none open
+CREATE FUNCTION groups(OUT hit bigint, OUT read bigint) LANGUAGE sql AS $$ SELECT groups_hit, groups_read FROM paimon.stats('st') $$;
+SELECT hit AS hit0, read AS read0 FROM groups() \gset
+\c -
+SELECT count(b) FROM st;
+SELECT hit - :hit0 AS hit, read - :read0 AS read FROM groups();
+SELECT count(b) FROM st;
+BEGIN;
+SELECT b FROM st WHERE a = 50;
+SELECT hit - :hit0 AS hit, read - :read0 AS read FROM groups();
+ROLLBACK;
+SELECT hit - :hit0 AS hit, read - :read0 AS read FROM groups();
+DROP FUNCTION groups();
 -- publications that are rolled back
 BEGIN;
 LOCK TABLE st;
