@@ -66,7 +66,7 @@ ask_worker(Relation rel, int elevel)
 	return true;
 }
 
-/* Without workers nobody else does it.  Our own snapshot is as old as this VACUUM, so what was in use when it began stays. */
+/* Without workers, and for temporary tables, nobody else does it.  Our own snapshot is as old as this VACUUM, so what was in use when it began stays. */
 static void
 reclaim(Relation rel, PaimonTable *table, int elevel)
 {
@@ -105,7 +105,7 @@ paimon_relation_vacuum(Relation rel, struct VacuumParams *params, BufferAccessSt
 	table = paimon_table_get(rel, false);
 	if (table->storage_id != 0)
 	{
-		if (no_worker)
+		if (no_worker || table->istemp)
 			reclaim(rel, table, elevel);
 		frozen = paimon_freeze_table(rel, table, freeze_limit, oldest_xmin, &nbatches);
 		rows = rint(paimon_estimate_rows(table, rel));

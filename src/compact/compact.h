@@ -132,7 +132,8 @@ typedef struct PaimonReclaimResult
 
 /*
  * Frees what precedes the horizon; with `sweep` also looks for orphans and gives the free end back.  Needs a transaction of its own in which no other
- * lock on the table than AccessShare is held, no snapshot, and which is committed right after.  Does nothing if a flush is running.
+ * lock on the table than AccessShare is held, no snapshot, and which is committed right after.  Does nothing if a flush is running.  For a temporary table
+ * any transaction of its session will do: nobody else reads it, and all snapshots here are younger than what earlier transactions have closed.
  */
 extern void paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaimResult *result);
 

@@ -96,10 +96,25 @@ paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, in
 	MemoryContextDelete(cxt);
 }
 
+/*
+ * No worker gets at a temporary table: what its session's earlier transactions have closed or let go is freed before the next compaction, and afterwards snapshots
+ * expire.  Should this transaction be rolled back, closed rows without extents come back, which is harmless.
+ */
+static void
+reclaim_temporary(Relation rel, PaimonTable *table)
+{
+	PaimonReclaimResult result;
+
+	paimon_reclaim_table(rel, table, true, &result);
+	elog(DEBUG1, "table \"%s\": %u extents freed (%u files, %u orphans), %u pages truncated", RelationGetRelationName(rel),
+		 result.extents, result.files, result.orphans, result.pages_truncated);
+}
+
 void
 paimon_compact_in_backend(Relation rel, PaimonTable *table, int bucket, bool full)
 {
 	int			nbuckets = table->desc->nbuckets;
+	PaimonExpireResult expired;
 
 	/* As for a flush: our snapshot would come to see too much. */
 	if (IsolationUsesXactSnapshot() && table->shared != NULL && !paimon_storage_is_own(rel))
@@ -109,6 +124,8 @@ paimon_compact_in_backend(Relation rel, PaimonTable *table, int bucket, bool ful
 						RelationGetRelationName(rel), IsolationIsSerializable() ? "SERIALIZABLE" : "REPEATABLE READ"),
 				 errdetail("No worker can do it: the table is locked by this transaction, or workers are off."),
 				 errhint("Compact it in a READ COMMITTED transaction.")));
+	if (table->istemp)
+		reclaim_temporary(rel, table);
 	for (int b = bucket < 0 ? 0 : bucket; b < (bucket < 0 ? nbuckets : bucket + 1); b++)
 	{
 		PaimonCompactResult result;
@@ -123,4 +140,6 @@ paimon_compact_in_backend(Relation rel, PaimonTable *table, int bucket, bool ful
 						(errmsg("bucket %d of table \"%s\" is being compacted by another session", b, RelationGetRelationName(rel))));
 		} while (!full && result.published);
 	}
+	if (table->istemp)
+		paimon_expire_snapshots(rel, table, &expired);
 }

@@ -259,7 +259,8 @@ free_orphans(Relation rel, PaimonTable *table, FullTransactionId horizon, Paimon
 		result->orphans++;
 	}
 	hash_destroy(orphans);
-	paimon_shared_set_swept_mark(table->shared, file_no, horizon);
+	if (table->shared != NULL)
+		paimon_shared_set_swept_mark(table->shared, file_no, horizon);
 }
 
 static bool
@@ -285,17 +286,18 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 	int			nlive;
 	int64		earliest;
 	FullTransactionId horizon;
-	FullTransactionId log_xid;
+	FullTransactionId log_xid = InvalidFullTransactionId;
+	bool		has_log = table->shared != NULL;	/* temporary tables write none */
 
 	memset(result, 0, sizeof(*result));
-	if (table->storage_id == 0 || table->shared == NULL)
+	if (table->storage_id == 0)
 		return;
 	if (!paimon_try_lock_flush(table->storage_id))
 	{
 		result->pending = true;
 		return;
 	}
-	if (sweep)
+	if (sweep && table->shared != NULL)
 		paimon_shared_swept(table->shared);
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon reclaim", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
@@ -312,15 +314,17 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 	horizon = paimon_horizon(rel);
 	PAIMON_STOP_POINT("reclaim-before-free");
 	free_closed(rel, table, closed, nclosed, closed_files(closed, nclosed, live, nlive, earliest, horizon), earliest, horizon, result);
-	log_xid = free_log(rel, table, &log, horizon, result);
+	if (has_log)
+		log_xid = free_log(rel, table, &log, horizon, result);
 	if (sweep)
 	{
-		result->extents += paimon_log_free_orphans(rel, table->storage_id, log_xid);
+		if (has_log)
+			result->extents += paimon_log_free_orphans(rel, table->storage_id, log_xid);
 		free_orphans(rel, table, horizon, result);
 		if (worth_truncating(rel))
 		{
 			result->pages_truncated = paimon_storage_truncate_end(rel);
-			if (worth_truncating(rel))
+			if (has_log && worth_truncating(rel))
 				result->pending |= paimon_trim_log(rel, table);
 		}
 	}
