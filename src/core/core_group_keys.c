@@ -126,38 +126,76 @@ put_be64(uint8_t *dst, uint64_t v)
 	memcpy(dst, &v, 8);
 }
 
+/* Words of all packed keys, into *words, which the caller must put together with the prefix. */
+static PaimonResult
+decode_words(PaimonGroup *g, uint64_t **words)
+{
+	PaimonKeyColumn *k = &g->key;
+	uint32_t	n = g->ctx.nrows;
+	uint64_t	all = 0;
+	PaimonResult r;
+
+	if ((uint64_t) n * k->fixed_len > PAIMON_UNIT_RAW_MAX)
+		return PAIMON_CORRUPT;
+	if ((r = paimon_packed_need_all(&g->ctx, &k->packed)) != PAIMON_OK)
+		return r;
+	*words = paimon_core_alloc(&g->ctx.a, n * sizeof(uint64_t));
+	if (*words == NULL)
+		return PAIMON_NO_MEMORY;
+	paimon_packed_unpack(&k->packed, 0, n, *words);
+	for (uint32_t i = 0; i < n; i++)
+		all |= (*words)[i];
+	return all > word_max(k->suffix_len) ? PAIMON_CORRUPT : PAIMON_OK;
+}
+
+/* Keys that are no longer than a word: it is the prefix. */
+static inline bool
+keys_are_prefixes(const PaimonGroup *g)
+{
+	return keys_are_words(g) && g->key.fixed_len > 0 && g->key.fixed_len <= 8;
+}
+
+static PaimonResult
+decode_prefixes(PaimonGroup *g)
+{
+	PaimonKeyColumn *k = &g->key;
+	uint64_t   *words;
+	uint64_t	front = paimon_key_prefix(k->prefix.data, k->prefix.len);
+	uint32_t	shift = 64 - 8 * k->fixed_len;
+	PaimonResult r;
+
+	if (k->prefixes != NULL)
+		return PAIMON_OK;
+	if ((r = decode_words(g, &words)) != PAIMON_OK)
+		return r;
+	for (uint32_t i = 0; i < g->ctx.nrows; i++)
+		words[i] = front | words[i] << shift;
+	k->prefixes = words;
+	return PAIMON_OK;
+}
+
 /* Whole decoding of packed keys. */
 static PaimonResult
-decode_words(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
+decode_packed(PaimonGroup *g, PaimonBytes *keys)
 {
 	PaimonKeyColumn *k = &g->key;
 	uint32_t	n = g->ctx.nrows;
 	uint32_t	len = k->fixed_len;
-	uint64_t	all = 0;
+	uint64_t   *words;
 	uint8_t    *data;
-	PaimonResult r;
+	PaimonResult r = keys_are_prefixes(g) ? decode_prefixes(g) : decode_words(g, &words);
 
-	if ((uint64_t) n * len > PAIMON_UNIT_RAW_MAX)
-		return PAIMON_CORRUPT;
-	if ((r = paimon_packed_need_all(&g->ctx, &k->packed)) != PAIMON_OK)
+	if (r != PAIMON_OK)
 		return r;
 	data = paimon_core_alloc(&g->ctx.a, (size_t) n * len + 8);
 	if (data == NULL)
 		return PAIMON_NO_MEMORY;
-	paimon_packed_unpack(&k->packed, 0, n, prefixes);
-	for (uint32_t i = 0; i < n; i++)
-		all |= prefixes[i];
-	if (all > word_max(k->suffix_len))
-		return PAIMON_CORRUPT;
-	if (len <= 8 && len > 0)
+	if (keys_are_prefixes(g))
 	{
-		/* the whole key fits a word: the 8 bytes written beyond it are overwritten by the next one */
-		uint64_t	front = paimon_key_prefix(k->prefix.data, k->prefix.len);
-
+		/* the 8 bytes written may go beyond the key: the next one overwrites them */
 		for (uint32_t i = 0; i < n; i++, data += len)
 		{
-			prefixes[i] = front | prefixes[i] << (64 - 8 * len);
-			put_be64(data, prefixes[i]);
+			put_be64(data, k->prefixes[i]);
 			keys[i].data = data;
 			keys[i].len = len;
 		}
@@ -166,11 +204,12 @@ decode_words(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
 	for (uint32_t i = 0; i < n; i++, data += len)
 	{
 		memcpy(data, k->prefix.data, k->prefix.len);
-		put_word(data + k->prefix.len, prefixes[i], k->suffix_len);
+		put_word(data + k->prefix.len, words[i], k->suffix_len);
 		keys[i].data = data;
 		keys[i].len = len;
-		prefixes[i] = paimon_key_prefix(data, len);
+		words[i] = paimon_key_prefix(data, len);
 	}
+	k->prefixes = words;
 	return PAIMON_OK;
 }
 
@@ -209,10 +248,11 @@ unit_keys(PaimonGroup *g, const PaimonUnit *u, PaimonBytes *keys)
 }
 
 static PaimonResult
-decode_bytes(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
+decode_bytes(PaimonGroup *g, PaimonBytes *keys)
 {
 	PaimonSeq  *s = &g->key.seq;
-	PaimonResult r = paimon_seq_prefetch(&g->ctx, s);
+	uint64_t   *prefixes = paimon_core_alloc(&g->ctx.a, g->ctx.nrows * sizeof(uint64_t));
+	PaimonResult r = prefixes == NULL ? PAIMON_NO_MEMORY : paimon_seq_prefetch(&g->ctx, s);
 
 	for (uint32_t u = 0; u < s->nunits && r == PAIMON_OK; u++)
 	{
@@ -222,6 +262,7 @@ decode_bytes(PaimonGroup *g, PaimonBytes *keys, uint64_t *prefixes)
 	}
 	for (uint32_t i = 0; i < g->ctx.nrows && r == PAIMON_OK; i++)
 		prefixes[i] = paimon_key_prefix(keys[i].data, keys[i].len);
+	g->key.prefixes = prefixes;
 	return r;
 }
 
@@ -235,10 +276,9 @@ paimon_group_keys(PaimonGroup *g, const PaimonBytes **keys, const uint64_t **pre
 	{
 		PaimonBytes *all = paimon_core_alloc(&g->ctx.a, g->ctx.nrows * sizeof(PaimonBytes));
 
-		k->prefixes = paimon_core_alloc(&g->ctx.a, g->ctx.nrows * sizeof(uint64_t));
-		if (all == NULL || k->prefixes == NULL)
+		if (all == NULL)
 			return PAIMON_NO_MEMORY;
-		r = keys_are_words(g) ? decode_words(g, all, k->prefixes) : decode_bytes(g, all, k->prefixes);
+		r = keys_are_words(g) ? decode_packed(g, all) : decode_bytes(g, all);
 		if (r == PAIMON_OK)
 			k->keys = all;
 	}
@@ -248,6 +288,20 @@ paimon_group_keys(PaimonGroup *g, const PaimonBytes **keys, const uint64_t **pre
 	*prefixes = k->prefixes;
 	*fixed_len = k->fixed_len;
 	return PAIMON_OK;
+}
+
+PaimonResult
+paimon_group_prefixes(PaimonGroup *g, const uint64_t **prefixes, uint32_t *fixed_len)
+{
+	PaimonResult r = load_keys(g);
+
+	*prefixes = NULL;
+	if (r != PAIMON_OK || !keys_are_prefixes(g))
+		return r;
+	r = decode_prefixes(g);
+	*prefixes = g->key.prefixes;
+	*fixed_len = g->key.fixed_len;
+	return r;
 }
 
 PaimonResult

@@ -102,6 +102,8 @@ extern BlockNumber paimon_run_group_block(const PaimonRunGroup *g);	/* for ctids
 
 /* Keys and kinds of the group; errors of the core become ERRCODE_DATA_CORRUPTED naming table, bucket and file. */
 extern void paimon_run_group_keys(PaimonRunGroup *g, const PaimonBytes **keys, const uint64 **prefixes, uint32 *fixed_len);
+/* If all keys have one length of at most 8: that and the prefixes alone, which are the keys.  Else false. */
+extern bool paimon_run_group_prefixes(PaimonRunGroup *g, const uint64 **prefixes, uint32 *fixed_len);
 extern PaimonBytes paimon_run_group_key(PaimonRunGroup *g, uint32 row);
 extern uint8 paimon_run_group_kind(PaimonRunGroup *g, uint32 row);
 extern uint32 paimon_run_group_seek(PaimonRunGroup *g, const uint8 *key, uint32 len, bool *equal);

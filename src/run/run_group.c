@@ -310,6 +310,14 @@ paimon_run_group_keys(PaimonRunGroup *g, const PaimonBytes **keys, const uint64 
 	*fixed_len = g->fixed_len;
 }
 
+bool
+paimon_run_group_prefixes(PaimonRunGroup *g, const uint64 **prefixes, uint32 *fixed_len)
+{
+	*prefixes = NULL;
+	group_check(g, paimon_group_prefixes(g->core, (const uint64_t **) prefixes, fixed_len));
+	return *prefixes != NULL;
+}
+
 PaimonBytes
 paimon_run_group_key(PaimonRunGroup *g, uint32 row)
 {

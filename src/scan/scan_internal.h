@@ -72,7 +72,8 @@ typedef struct PaimonSource
 	uint32		row_hi;
 	BlockNumber block;
 	const PaimonBytes *keys;	/* NULL until decoded */
-	const uint64 *prefixes;
+	const uint64 *prefixes;		/* NULL until decoded; may be there without keys, which then are all fixed_len <= 8 long */
+	uint32		fixed_len;
 
 	/* MEMORY: records at positions [pos_lo, pos_hi) */
 	PaimonMemIter *mem;
@@ -105,6 +106,8 @@ extern PaimonBytes paimon_source_key(PaimonSource *source);
 extern void paimon_source_set_key(PaimonSource *source);
 /* Decodes the keys of a RUN source's group. */
 extern void paimon_source_load_keys(PaimonSource *source);
+/* As much of them as their prefixes and lengths: prefixes, and keys or fixed_len. */
+extern void paimon_source_load_prefixes(PaimonSource *source);
 extern void paimon_source_close(PaimonSource *source);
 /* Gives back references on files and groups only: for reset callbacks. */
 extern void paimon_source_drop_references(PaimonSource *source);
@@ -135,6 +138,17 @@ paimon_source_row_kind(const PaimonSource *source)
 		return paimon_run_group_kind_fast(source->group, source->row);
 	return source->kind == PAIMON_SOURCE_MEMORY ? source->memrec.kind : source->bufrec.kind;
 }
+
+/* ---- merging forward (scan_window.c) ---- */
+
+#define PAIMON_WINDOW_SOURCES 16	/* at most */
+
+typedef struct PaimonWindow PaimonWindow;
+
+/* Sources, newest first, each on its first row. */
+extern PaimonWindow *paimon_window_begin(PaimonSource **sources, int nsources);
+/* The source that has the next key's newest record, on that row until the next call; NULL at the end. */
+extern PaimonSource *paimon_window_next(PaimonWindow *window);
 
 /* ---- the reader (scan_reader.c, scan_unit.c) ---- */
 
@@ -195,6 +209,7 @@ struct PaimonReader
 	PaimonSource **sources;
 	PaimonSource *single;		/* the only source, with one record a key: no merging */
 	bool		started;
+	PaimonWindow *window;		/* forward, few sources; else the tree and what belongs to it */
 	PaimonLoserTree tree;
 	PaimonSource *current;		/* gave the last row, and has not moved on */
 	PaimonSource *last_winner;

@@ -4,8 +4,9 @@
  *	  The merge reader: buckets, sections of overlapping files, and the merge of a section's sources.
  *
  * Nothing newer than a bucket's runs: its files fall into sections whose key ranges do not touch, and a section of one run's files is
- * passed through without a look at keys.  Else all of the bucket is one section, merged by a loser tree.  While one source wins
- * again and again, whole stretches of it pass without comparisons (paimon_source_stretch).
+ * passed through without a look at keys.  Else all of the bucket is one section, merged in windows (scan_window.c) or, backward or if the sources
+ * are many, by a loser tree.  There, too, while one source wins again and again, whole stretches of it pass without comparisons
+ * (paimon_source_stretch).
  *
  * The row given last stays valid until the next call: a source moves on only then.
  *
@@ -305,6 +306,7 @@ close_section(PaimonReader *reader)
 	reader->nsources = 0;
 	reader->in_section = false;
 	reader->single = reader->current = reader->last_winner = NULL;
+	reader->window = NULL;
 	reader->wins = 0;
 	reader->stretch_end = NO_STRETCH;
 	MemoryContextReset(reader->section_cxt);
@@ -463,6 +465,8 @@ open_section(PaimonReader *reader, PaimonSection *section)
 		reader->single = reader->sources[0];
 		reader->single->keyed = reader->single->keyed && reader->single->kind != PAIMON_SOURCE_RUN;
 	}
+	else if (reader->spec.forward && reader->nsources > 0 && reader->nsources <= PAIMON_WINDOW_SOURCES)
+		reader->window = paimon_window_begin(reader->sources, reader->nsources);
 	else if (reader->nsources > 0)
 	{
 		PaimonAllocator alloc = {reader_alloc, reader->section_cxt};
@@ -525,6 +529,21 @@ next_single(PaimonReader *reader, PaimonRowRef *row)
 		paimon_source_ref(s, row, !reader->spec.nokey);
 		return true;
 	}
+}
+
+static inline bool
+next_of_window(PaimonReader *reader, PaimonRowRef *row)
+{
+	PaimonSource *s;
+
+	do
+	{
+		s = paimon_window_next(reader->window);
+		if (s == NULL)
+			return false;
+	} while (!reader->spec.deletes && paimon_kind_is_removal(paimon_source_row_kind(s)));
+	paimon_source_ref(s, row, !reader->spec.nokey);
+	return true;
 }
 
 /* Moves behind the key given last in all sources. */
@@ -631,7 +650,8 @@ paimon_reader_next(PaimonReader *reader, PaimonRowRef *row)
 	{
 		if (reader->in_section)
 		{
-			bool		found = reader->single != NULL ? next_single(reader, row) : next_merged(reader, row);
+			bool		found = reader->single != NULL ? next_single(reader, row)
+				: reader->window != NULL ? next_of_window(reader, row) : next_merged(reader, row);
 
 			if (found)
 				return true;

@@ -356,10 +356,15 @@ run_next(PaimonSource *s)
 void
 paimon_source_load_keys(PaimonSource *s)
 {
-	uint32		fixed_len;
-
 	if (s->keys == NULL)
-		paimon_run_group_keys(s->group, &s->keys, &s->prefixes, &fixed_len);
+		paimon_run_group_keys(s->group, &s->keys, &s->prefixes, &s->fixed_len);
+}
+
+void
+paimon_source_load_prefixes(PaimonSource *s)
+{
+	if (s->prefixes == NULL && !paimon_run_group_prefixes(s->group, &s->prefixes, &s->fixed_len))
+		paimon_source_load_keys(s);
 }
 
 void

@@ -32,14 +32,18 @@ check_whole(const UnitGroup *g, PaimonGroup *r)
 {
 	const PaimonBytes *keys;
 	const uint64_t *prefixes;
+	const uint64_t *alone;
 	const uint8_t *kinds;
 	uint32_t	fixed_len;
+	uint32_t	alone_len;
 	uint8_t		constant;
 	bool		same_len = true;
 
 	CHECK_EQ(paimon_group_nrows(r), g->in.nrows);
 	CHECK_EQ(paimon_group_ncolumns(r), g->in.ncolumns);
+	CHECK_EQ(paimon_group_prefixes(r, &alone, &alone_len), PAIMON_OK);
 	CHECK_EQ(paimon_group_keys(r, &keys, &prefixes, &fixed_len), PAIMON_OK);
+	CHECK(alone == NULL || (alone == prefixes && alone_len == fixed_len && fixed_len >= 1 && fixed_len <= 8));
 	CHECK_EQ(paimon_group_kinds(r, &kinds, &constant), PAIMON_OK);
 	for (uint32_t i = 0; i < g->in.nrows; i++)
 	{
