@@ -461,4 +461,31 @@ paimon_wait_event_throttle(void)
 #define paimon_use_scan_slot(node, ops) ((void) 0)
 #endif
 
+/*
+ * ON CONFLICT looks for rows by unique indexes: core insists until 17 that they be btrees, since 18 it asks the access method.
+ */
+#if PG_VERSION_NUM < 180000
+#define PAIMON_CORE_WANTS_BTREE true
+#else
+#define PAIMON_CORE_WANTS_BTREE false
+#endif
+
+/* From a partitioned table's rows to a partition's: kept in the partition's ResultRelInfo until 15, made on demand since 16. */
+#if PG_VERSION_NUM < 160000
+#define paimon_root_to_child(rri, estate) ((void) (estate), (rri)->ri_RootToPartitionMap)
+#define paimon_attrmap_by_name(to, from) build_attrmap_by_name((to), (from))
+#else
+#define paimon_root_to_child(rri, estate) ExecGetRootToChildMap((rri), (estate))
+#define paimon_attrmap_by_name(to, from) build_attrmap_by_name((to), (from), false)
+#endif
+
+/* RETURNING can ask for the row as it was before since 18. */
+#if PG_VERSION_NUM < 180000
+#define paimon_var_is_old(var) ((void) (var), false)
+#define paimon_node_is_old(node) ((void) (node), false)
+#else
+#define paimon_var_is_old(var) ((var)->varreturningtype == VAR_RETURNING_OLD)
+#define paimon_node_is_old(node) (IsA((node), ReturningExpr) && ((const ReturningExpr *) (node))->retold)
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

@@ -68,6 +68,7 @@ static const PaimonModule modules[] = {
 	{"ddl", paimon_ddl_init, NULL, NULL},
 	{"storages of dropped tables", paimon_ddl_hooks_init, NULL, NULL},
 	{"executor", paimon_executor_init, NULL, NULL},
+	{"upserts", paimon_upsert_init, NULL, NULL},
 	{"custom scan", paimon_customscan_init, NULL, NULL},
 	{"workers", paimon_worker_init, paimon_worker_shmem_size, paimon_worker_shmem_init},
 	{"stalls", paimon_stall_init, NULL, NULL},

@@ -79,10 +79,19 @@ typedef struct PaimonTarget
 	StringInfoData key;
 } PaimonTarget;
 
+/* A row as it is written: palloc'd. */
+typedef struct PaimonEncoded
+{
+	int			bucket;
+	StringInfoData key;
+	StringInfoData payload;
+} PaimonEncoded;
+
 extern MemoryContext paimon_enter_row_context(void);
 extern bool paimon_target_get(PaimonTable *table, Relation rel, ItemPointer tid, PaimonTarget *target);
 extern TM_Result paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot,
-								 LockTupleMode mode, LockWaitPolicy policy, TM_FailureData *tmfd, bool *unchanged);
+								 LockTupleMode mode, bool writes, LockWaitPolicy policy, TM_FailureData *tmfd, bool *unchanged);
+extern void paimon_wait_for_writers(PaimonTable *table, Relation rel, int bucket, PaimonBytes key);
 extern TM_Result paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, PaimonLookup **lookup, PaimonRowRef *row);
 extern TM_Result paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
 								   LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd);
@@ -96,9 +105,7 @@ extern void paimon_key_cost_estimate(struct PlannerInfo *root, struct IndexPath 
 
 /* am_modify.c */
 extern void paimon_tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options, struct BulkInsertStateData *bistate);
-extern void paimon_tuple_insert_speculative(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
-											struct BulkInsertStateData *bistate, uint32 token);
-extern void paimon_tuple_complete_speculative(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded);
+extern void paimon_encode_slot(PaimonTable *table, Relation rel, TupleTableSlot *slot, PaimonEncoded *out);
 extern void paimon_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandId cid, int options,
 								struct BulkInsertStateData *bistate);
 extern TM_Result paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck, bool wait,
@@ -107,6 +114,48 @@ extern TM_Result paimon_tuple_update(Relation rel, ItemPointer otid, TupleTableS
 									 Snapshot crosscheck, bool wait, TM_FailureData *tmfd, LockTupleMode *lockmode,
 									 PaimonUpdateIndexes *update_indexes);
 extern void paimon_finish_bulk_insert(Relation rel, int options);
+
+/* am_conflict.c: insertions that must look whether their key is there already */
+typedef enum PaimonInsertRule
+{
+	PAIMON_INSERT_ONCE,			/* a blind ON CONFLICT DO UPDATE: no key twice in one command */
+	PAIMON_INSERT_NEW			/* MERGE: a key that is there already is an error */
+} PaimonInsertRule;
+
+/* A running statement whose insertions into a table (or its partitions) keep a rule. */
+typedef struct PaimonUpsert
+{
+	struct PaimonUpsert *next;
+	CommandId	cid;
+	Oid			relid;
+	bool		partitioned;
+	PaimonInsertRule rule;
+} PaimonUpsert;
+
+extern PaimonUpsert *paimon_upserts;
+
+static inline bool
+paimon_upserts_run(void)
+{
+	return paimon_upserts != NULL;
+}
+
+extern void paimon_upsert_register(PaimonUpsert *upsert, MemoryContext cxt);
+extern bool paimon_upsert_check(PaimonTable *table, Relation rel, TupleTableSlot *slot, const PaimonEncoded *row, CommandId cid);
+extern void paimon_tuple_insert_speculative(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+											struct BulkInsertStateData *bistate, uint32 token);
+extern void paimon_tuple_complete_speculative(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded);
+extern bool paimon_is_conflict(ItemPointer tid);
+
+/* am_upsert.c, am_routing.c: ON CONFLICT and MERGE in plans that are about to run */
+struct EState;
+struct QueryDesc;
+struct ModifyTableState;
+struct ResultRelInfo;
+extern void paimon_upsert_init(void);
+extern void paimon_upsert_start(struct QueryDesc *desc, int eflags);
+extern void paimon_open_unique_indexes(struct ResultRelInfo *rri);
+extern void paimon_route_conflicts(struct ModifyTableState *mt);
 
 /* am_ddl.c */
 extern void paimon_ddl_hooks_init(void);

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * am_executor.c
- *	  Before a plan starts: what it cannot do on our tables.
+ *	  When a plan starts: what it cannot do on our tables as it is.
  *
  * Parallel workers do not see what this transaction has not yet written (it is in our private buffer): then the plan is run by the leader alone
- * (H22).  INSERT ... ON CONFLICT is refused before core meets an index that it does not know how to use.
+ * (H22).  ON CONFLICT and MERGE need some preparation (am_upsert.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +14,6 @@
 #include "am/am.h"
 #include "executor/executor.h"
 #include "nodes/plannodes.h"
-#include "parser/parsetree.h"
-#include "utils/lsyscache.h"
 
 static ExecutorStart_hook_type prev_executor_start = NULL;
 
@@ -43,34 +41,10 @@ reads_unwritten(PlannedStmt *stmt)
 }
 
 static void
-refuse_on_conflict(PlannedStmt *stmt, Plan *plan)
-{
-	ModifyTable *modify = (ModifyTable *) plan;
-	RangeTblEntry *rte;
-
-	if (plan == NULL || !IsA(plan, ModifyTable) || modify->onConflictAction == ONCONFLICT_NONE)
-		return;
-	rte = rt_fetch(modify->nominalRelation, stmt->rtable);
-	if (paimon_is_table(rte->relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("INSERT ... ON CONFLICT is not supported for table \"%s\"", get_rel_name(rte->relid)),
-				 errdetail("The table uses access method paimon, where a plain INSERT replaces the row with the same key."),
-				 errhint("Leave out the ON CONFLICT clause.")));
-}
-
-static void
 executor_start(QueryDesc *desc, int eflags)
 {
 	PlannedStmt *stmt = desc->plannedstmt;
-	ListCell   *lc;
 
-	if (stmt->commandType == CMD_INSERT || stmt->hasModifyingCTE)
-	{
-		refuse_on_conflict(stmt, stmt->planTree);
-		foreach(lc, stmt->subplans)
-			refuse_on_conflict(stmt, lfirst(lc));
-	}
 	if (stmt->parallelModeNeeded && reads_unwritten(stmt))
 	{
 		PlannedStmt *serial = makeNode(PlannedStmt);
@@ -83,6 +57,8 @@ executor_start(QueryDesc *desc, int eflags)
 		prev_executor_start(desc, eflags);
 	else
 		standard_ExecutorStart(desc, eflags);
+	if (stmt->commandType != CMD_SELECT || stmt->hasModifyingCTE)
+		paimon_upsert_start(desc, eflags);
 }
 
 void

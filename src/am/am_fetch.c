@@ -124,16 +124,52 @@ paimon_tuple_get_latest_tid(TableScanDesc scan, ItemPointer tid)
 	paimon_lookup_end(lookup);
 }
 
+/*
+ * Does an MVCC snapshot see a row of the key with these bytes?  That is the same row, moved by a flush or a compaction (H5).
+ */
+static bool
+sees_same(PaimonTable *table, Relation rel, const PaimonRowRef *row, Snapshot snapshot)
+{
+	PaimonLookup *lookup;
+	PaimonRowRef seen;
+	StringInfoData key;
+	StringInfoData bytes;
+	StringInfoData seen_bytes;
+	ItemPointerData tid = row->tid;
+	int			bucket = row->bucket;
+	bool		same = false;
+
+	/* The lookup may reuse the memory behind `row`. */
+	initStringInfo(&key);
+	appendBinaryStringInfo(&key, (const char *) row->key.data, row->key.len);
+	initStringInfo(&bytes);
+	paimon_rowref_payload(row, &bytes);
+	lookup = paimon_lookup_begin(table, rel, snapshot);
+	if (paimon_lookup_get(lookup, bucket, (const uint8 *) key.data, key.len, &seen))
+	{
+		same = ItemPointerEquals(&seen.tid, &tid);
+		if (!same && snapshot->snapshot_type == SNAPSHOT_MVCC)
+		{
+			initStringInfo(&seen_bytes);
+			paimon_rowref_payload(&seen, &seen_bytes);
+			same = seen_bytes.len == bytes.len && memcmp(seen_bytes.data, bytes.data, bytes.len) == 0;
+		}
+	}
+	paimon_lookup_end(lookup);
+	return same;
+}
+
+/* For foreign keys (is the row still there?) and ON CONFLICT above READ COMMITTED (may the transaction see what it conflicts with?). */
 bool
 paimon_tuple_satisfies_snapshot(Relation rel, TupleTableSlot *slot, Snapshot snapshot)
 {
 	PaimonTable *table = paimon_table_get(rel, false);
+	MemoryContext old = paimon_enter_row_context();
 	PaimonRowRef row;
-	PaimonBytes key;
+	bool		seen;
 
-	if (!paimon_resolve_tid(table, rel, &slot->tts_tid, &row) || paimon_kind_is_removal(row.kind))
-		return false;
-	key.data = memcpy(palloc(row.key.len), row.key.data, row.key.len);
-	key.len = row.key.len;
-	return sees(table, rel, &slot->tts_tid, row.bucket, key, snapshot);
+	seen = paimon_resolve_tid(table, rel, &slot->tts_tid, &row) && !paimon_kind_is_removal(row.kind) &&
+		sees_same(table, rel, &row, snapshot);
+	MemoryContextSwitchTo(old);
+	return seen;
 }

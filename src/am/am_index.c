@@ -152,7 +152,8 @@ static bool
 aminsert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap, IndexUniqueCheck check_unique,
 		 bool index_unchanged, IndexInfo *info)
 {
-	return true;				/* an INSERT of an existing key is an upsert, never a duplicate */
+	/* An INSERT of an existing key is an upsert, never a duplicate; ON CONFLICT has looked by itself. */
+	return !paimon_is_conflict(tid);
 }
 
 static IndexBulkDeleteResult *
@@ -444,6 +445,21 @@ choose_mode(IndexScanDesc scan, KeyScan *ks)
 	return KEYSCAN_POINT;
 }
 
+/* A dirty snapshot (ON CONFLICT, replication) does not want to know what running transactions make of a row, but what has become of it. */
+static void
+wait_for_writers(IndexScanDesc scan, KeyScan *ks)
+{
+	for (int i = 0; i < ks->npoints; i++)
+	{
+		const KeyPoint *p = &ks->points[i];
+		int			first = p->bucket >= 0 ? p->bucket : 0;
+		int			last = p->bucket >= 0 ? p->bucket : ks->table->desc->nbuckets - 1;
+
+		for (int bucket = first; bucket <= last; bucket++)
+			paimon_wait_for_writers(ks->table, scan->heapRelation, bucket, p->key);
+	}
+}
+
 static void
 start(IndexScanDesc scan, KeyScan *ks)
 {
@@ -454,6 +470,8 @@ start(IndexScanDesc scan, KeyScan *ks)
 	ks->table = paimon_table_get(scan->heapRelation, false);
 	ks->mode = choose_mode(scan, ks);
 	MemoryContextSwitchTo(ks->cxt);
+	if (ks->mode == KEYSCAN_POINT && scan->xs_snapshot != NULL && scan->xs_snapshot->snapshot_type == SNAPSHOT_DIRTY)
+		wait_for_writers(scan, ks);
 	if (ks->mode == KEYSCAN_POINT && ks->lookup == NULL)
 		ks->lookup = paimon_lookup_begin(ks->table, scan->heapRelation, scan->xs_snapshot);
 	else if (ks->mode == KEYSCAN_ALL)

@@ -142,15 +142,15 @@ log_row(PaimonTable *table, Snapshot snapshot)
 }
 
 /*
- * Steps 1 and 2 for one key.  `snapshot` is the one that the row was seen with.  *unchanged: nothing can have changed the key since that
- * snapshot, step 3 may be skipped.  Returns TM_Ok or TM_WouldBlock.
+ * Steps 1 and 2 for one key.  `snapshot` is the one that the row was seen with.  `writes`: the row is to be changed, not only kept from others.  *unchanged: nothing can have changed the key since that
+ * snapshot, step 3 may be skipped.  tid NULL: no row has been seen.  Returns TM_Ok or TM_WouldBlock.
  */
 TM_Result
 paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot,
-				LockTupleMode mode, LockWaitPolicy policy, TM_FailureData *tmfd, bool *unchanged)
+				LockTupleMode mode, bool writes, LockWaitPolicy policy, TM_FailureData *tmfd, bool *unchanged)
 {
 	uint64		hash = paimon_key_hash(key.data, key.len);
-	XLTW_Oper	oper = mode >= LockTupleNoKeyExclusive ? XLTW_Update : XLTW_Lock;
+	XLTW_Oper	oper = tid == NULL ? XLTW_None : writes ? XLTW_Update : XLTW_Lock;
 	bool		waited = false;
 	bool		invisible = false;
 	const PaimonLogRow *log;
@@ -166,7 +166,7 @@ paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, P
 		TransactionId blocker;
 
 		CHECK_FOR_INTERRUPTS();
-		if (paimon_keylock_try(table->shared, bucket, hash, mode, &blocker) == PAIMON_KEYLOCK_OK)
+		if (paimon_keylock_try(table->shared, bucket, hash, mode, writes, &blocker) == PAIMON_KEYLOCK_OK)
 			break;
 		tmfd->xmax = blocker;
 		if (wait_for(rel, tid, blocker, policy, oper) != TM_Ok)
@@ -213,6 +213,41 @@ paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, P
 }
 
 /*
+ * Waits until no other transaction is about to change the key, as a dirty snapshot demands it; locks nothing, so the next one may come at once.
+ * Who only keeps the row locked is not waited for, and neither are large commits: whoever means to write waits for those when locking.
+ */
+void
+paimon_wait_for_writers(PaimonTable *table, Relation rel, int bucket, PaimonBytes key)
+{
+	uint64		hash = paimon_key_hash(key.data, key.len);
+
+	if (table->shared == NULL)
+		return;
+	for (;;)
+	{
+		TransactionId writer = paimon_keylock_writer(table->shared, bucket, hash);
+
+		CHECK_FOR_INTERRUPTS();
+		if (!TransactionIdIsValid(writer))
+		{
+			Snapshot	latest = RegisterSnapshot(GetLatestSnapshot());
+			bool		invisible = false;
+			int			n;
+			TransactionId *writers = paimon_key_writers(table->shared, rel, latest, log_row(table, latest), bucket, key.data, key.len,
+														&n, &invisible);
+
+			UnregisterSnapshot(latest);
+			if (n == 0)
+				return;
+			writer = writers[0];
+			pfree(writers);
+		}
+		PAIMON_STOP_POINT("conflict-wait");
+		XactLockTableWait(writer, NULL, NULL, XLTW_None);
+	}
+}
+
+/*
  * Are the bytes of the row that the statement saw those of the row that there is now?  The former are read only here, for few
  * rows get here and their columns are dear; the statement's snapshot keeps them.
  */
@@ -251,6 +286,24 @@ paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, Pai
 	return same_payload(table, rel, target, row) ? TM_Ok : TM_Updated;
 }
 
+/*
+ * Did the running command, or one that it triggered, write the very version that lies at the target?  Only a dirty snapshot leads to such a one: ON
+ * CONFLICT has met a row of its own command.
+ */
+static bool
+is_own_work(PaimonTable *table, Relation rel, PaimonTarget *target, CommandId cid)
+{
+	const uint8 *key = (const uint8 *) target->key.data;
+	PaimonBufferRecord rec;
+	CommandId	by;
+	uint8		kind;
+
+	return paimon_buffer_has_rows(table->storage_id) &&
+		paimon_buffer_touched(table, rel, target->bucket, key, target->key.len, &by, &kind) && by >= cid &&
+		paimon_buffer_get(table, rel, target->bucket, InvalidCommandId, key, target->key.len, &rec) &&
+		ItemPointerEquals(&rec.tid, &target->tid);
+}
+
 /* Locks the row at *tid; as core expects, *tid moves to the version that was locked. */
 static TM_Result
 lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
@@ -267,12 +320,17 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 		return TM_Deleted;
 	CheckForSerializableConflictIn(rel, tid, ItemPointerGetBlockNumberNoCheck(tid));
 
+	if (is_own_work(table, rel, &target, cid) && paimon_resolve_tid(table, rel, tid, &row))
+	{
+		paimon_put_row(slot, table, &row, false);
+		return TM_Invisible;
+	}
 	result = paimon_check_touched(table, rel, &target, cid, tmfd);
 	if (result != TM_Ok)
 		return result;
 	key.data = (const uint8 *) target.key.data;
 	key.len = target.key.len;
-	result = paimon_lock_key(table, rel, tid, target.bucket, key, snapshot, mode, policy, tmfd, &unchanged);
+	result = paimon_lock_key(table, rel, tid, target.bucket, key, snapshot, mode, false, policy, tmfd, &unchanged);
 	if (result != TM_Ok)
 		return result;
 
@@ -325,6 +383,9 @@ paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSl
 	result = lock_tuple(table, rel, &locked, snapshot, slot, cid, mode, policy, flags, tmfd);
 	if (result == TM_Ok)
 		*tid = locked;
+	/* ON CONFLICT asks for the xmin of such a row: is it ours? */
+	if (result == TM_Invisible || (result == TM_Ok && IsolationUsesXactSnapshot()))
+		paimon_slot_set_fetched(slot);
 	MemoryContextSwitchTo(old);
 	return result;
 }

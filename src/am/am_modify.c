@@ -3,7 +3,8 @@
  * am_modify.c
  *	  INSERT, UPDATE and DELETE: rows become records in the write buffer.
  *
- * An INSERT is an upsert and takes no lock.  UPDATE and DELETE lock the key first and change only what they saw (am_lock.c).
+ * An INSERT is an upsert and takes no lock (am_conflict.c has the kinds that do).  UPDATE and DELETE lock the key first and change only what they
+ * saw (am_lock.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -22,16 +23,9 @@
 /* Rows of a batch that share the row context's first block before it is emptied. */
 #define ROWS_A_RESET 16
 
-typedef struct Encoded
-{
-	int			bucket;
-	StringInfoData key;
-	StringInfoData payload;
-} Encoded;
-
 /* Key, bucket and payload of a slot's row.  Memory is in CurrentMemoryContext. */
-static void
-encode_slot(PaimonTable *table, Relation rel, TupleTableSlot *slot, Encoded *out)
+void
+paimon_encode_slot(PaimonTable *table, Relation rel, TupleTableSlot *slot, PaimonEncoded *out)
 {
 	const PaimonRowDesc *desc = table->desc;
 	int			natts = desc->tupdesc->natts;
@@ -76,13 +70,16 @@ next_row_no(PaimonTable *table, Relation rel)
 static void
 put_insert(PaimonTable *table, Relation rel, TupleTableSlot *slot, CommandId cid)
 {
-	Encoded		row;
+	PaimonEncoded row;
+	bool		locked = false;
 
-	encode_slot(table, rel, slot, &row);
+	paimon_encode_slot(table, rel, slot, &row);
 	if (table->desc->nkeys == 0)
 		paimon_key_encode_rowno(next_row_no(table, rel), &row.key);
+	else if (paimon_upserts_run())
+		locked = paimon_upsert_check(table, rel, slot, &row, cid);
 	slot->tts_tableOid = RelationGetRelid(rel);
-	paimon_buffer_put(table, rel, cid, row.bucket, PAIMON_KIND_INSERT, false,
+	paimon_buffer_put(table, rel, cid, row.bucket, PAIMON_KIND_INSERT, locked,
 					  (uint8 *) row.key.data, row.key.len, (uint8 *) row.payload.data, row.payload.len, &slot->tts_tid);
 }
 
@@ -116,23 +113,6 @@ paimon_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandId 
 	}
 	MemoryContextSwitchTo(old);
 	pgstat_count_heap_insert(rel, nslots);
-}
-
-void
-paimon_tuple_insert_speculative(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
-								struct BulkInsertStateData *bistate, uint32 token)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("INSERT ... ON CONFLICT is not supported for table \"%s\"", RelationGetRelationName(rel)),
-			 errdetail("The table uses access method paimon, where a plain INSERT replaces the row with the same key."),
-			 errhint("Leave out the ON CONFLICT clause.")));
-}
-
-void
-paimon_tuple_complete_speculative(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded)
-{
-	/* Not reached: a speculative insertion never begins. */
 }
 
 /*
@@ -169,7 +149,7 @@ lock_target(PaimonTable *table, Relation rel, ItemPointer tid, PaimonTarget *tar
 	result = paimon_check_touched(table, rel, target, cid, tmfd);
 	if (result != TM_Ok)
 		return result;
-	result = paimon_lock_key(table, rel, tid, target->bucket, key, snapshot, mode, wait ? LockWaitBlock : LockWaitSkip, tmfd, &unchanged);
+	result = paimon_lock_key(table, rel, tid, target->bucket, key, snapshot, mode, true, wait ? LockWaitBlock : LockWaitSkip, tmfd, &unchanged);
 	if (result != TM_Ok)
 		return result;
 	if (!unchanged)
@@ -228,7 +208,7 @@ paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snaps
  * onto the old key stays there.
  */
 static void
-put_moved(PaimonTable *table, Relation rel, const PaimonTarget *target, const Encoded *row, CommandId cid, Snapshot snapshot,
+put_moved(PaimonTable *table, Relation rel, const PaimonTarget *target, const PaimonEncoded *row, CommandId cid, Snapshot snapshot,
 		  ItemPointer tid)
 {
 	PaimonBytes key = {(const uint8 *) row->key.data, row->key.len};
@@ -239,7 +219,7 @@ put_moved(PaimonTable *table, Relation rel, const PaimonTarget *target, const En
 	if (!key_taken_over(table, rel, target, cid))
 		paimon_buffer_put(table, rel, cid, target->bucket, PAIMON_KIND_REMOVE, true,
 						  (uint8 *) target->key.data, target->key.len, NULL, 0, &ignored);
-	(void) paimon_lock_key(table, rel, tid, row->bucket, key, snapshot, LockTupleExclusive, LockWaitBlock, &tmfd, &unchanged);
+	(void) paimon_lock_key(table, rel, tid, row->bucket, key, snapshot, LockTupleExclusive, true, LockWaitBlock, &tmfd, &unchanged);
 	paimon_buffer_put(table, rel, cid, row->bucket, PAIMON_KIND_INSERT, true, key.data, key.len,
 					  (uint8 *) row->payload.data, row->payload.len, tid);
 }
@@ -252,7 +232,7 @@ paimon_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot *slot, Comman
 	PaimonTable *table = paimon_stall_check(paimon_table_get(rel, true), rel, cid);
 	MemoryContext old = paimon_enter_row_context();
 	PaimonTarget target;
-	Encoded		row;
+	PaimonEncoded row;
 	TM_Result	result;
 	bool		moves;
 
@@ -267,7 +247,7 @@ paimon_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot *slot, Comman
 		return TM_Deleted;
 	}
 	CheckForSerializableConflictIn(rel, otid, ItemPointerGetBlockNumberNoCheck(otid));
-	encode_slot(table, rel, slot, &row);
+	paimon_encode_slot(table, rel, slot, &row);
 	if (table->desc->nkeys == 0)
 	{
 		/* the row keeps its number */

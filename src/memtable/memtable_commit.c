@@ -149,7 +149,7 @@ lock_batch_keys(Commit *c)
 		paimon_lock_modify(c->wb->storage_id, false);
 	for (uint64 i = 0; i < c->nkeys; i++)
 	{
-		while (paimon_keylock_try(shared, c->keys[i].bucket, c->keys[i].hash, LockTupleExclusive, &blocker) != PAIMON_KEYLOCK_OK)
+		while (paimon_keylock_try(shared, c->keys[i].bucket, c->keys[i].hash, LockTupleExclusive, true, &blocker) != PAIMON_KEYLOCK_OK)
 			XactLockTableWait(blocker, NULL, NULL, XLTW_None);
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -42,7 +42,7 @@ typedef struct Entry
 	uint16        bucket;
 	uint8         mode; /* LockTupleMode */
 	uint8         all;
-	uint32        unused;
+	uint8         writes; /* the key was locked in order to be changed, not only to keep others from it */
 } Entry;
 
 typedef struct Partition
@@ -84,6 +84,7 @@ typedef struct Wanted
 	int           bucket;
 	bool          all;
 	LockTupleMode mode;
+	bool          writes;
 	uint32        chain; /* hash within the partition */
 	Partition    *partition;
 } Wanted;
@@ -201,6 +202,7 @@ want(Wanted *w, uint64 storage_id, int bucket, uint64 key_hash, bool all, LockTu
 	w->key_hash = all ? 0 : key_hash;
 	w->all = all;
 	w->mode = mode;
+	w->writes = true;
 	h = (h ^ w->key_hash) * UINT64CONST(0xD6E8FEB86659FD93);
 	h ^= h >> 32;
 	w->chain = (uint32) h;
@@ -275,6 +277,7 @@ add_entry(const Wanted *w, TransactionId xid)
 	e->bucket = (uint16) w->bucket;
 	e->mode = (uint8) w->mode;
 	e->all = w->all ? 1 : 0;
+	e->writes = w->writes ? 1 : 0;
 	e->next = *chain;
 	*chain = i;
 	pg_atomic_fetch_add_u32(counter(table->counts, w->storage_id), 1);
@@ -429,6 +432,8 @@ typedef enum EnterResult
 static EnterResult
 enter(const Wanted *w, TransactionId xid, Entry *own)
 {
+	if (own != NULL && w->writes)
+		own->writes = 1;
 	if (own != NULL && own->mode >= (uint8) w->mode)
 		return ENTERED;
 	if (own != NULL && own->xid == xid)
@@ -498,7 +503,7 @@ report_full(void)
  * CONFIGURATION_LIMIT_EXCEEDED if not even a lock on the bucket finds room.
  */
 PaimonKeyLockOutcome
-paimon_keylock_try(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleMode mode, TransactionId *blocker)
+paimon_keylock_try(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleMode mode, bool writes, TransactionId *blocker)
 {
 	TransactionId xid = GetCurrentTransactionId();
 	EnterResult   result;
@@ -510,6 +515,7 @@ paimon_keylock_try(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleM
 	reserve_mine();
 	want(&w, paimon_shared_storage_id(shared), bucket, key_hash, false, mode);
 	w.relid = shared->relid;
+	w.writes = writes;
 	result = enter_key(&w, xid, nmine >= my_share(), blocker);
 	if (result == FULL)
 	{
@@ -543,6 +549,43 @@ paimon_keylock_check(PaimonShared *shared, int bucket, uint64 key_hash, LockTupl
 	if (!TransactionIdIsValid(*blocker))
 		*blocker = find_all_conflict(storage_id, bucket, mode, &own_all, &have_all);
 	return TransactionIdIsValid(*blocker) ? PAIMON_KEYLOCK_CONFLICT : PAIMON_KEYLOCK_OK;
+}
+
+/* A living entry of another transaction that wants to change the thing, or Invalid. */
+static TransactionId
+find_writer(const Wanted *w)
+{
+	TransactionId xid = InvalidTransactionId;
+
+	LWLockAcquire(&w->partition->lock, LW_SHARED);
+	for (uint32 i = *chain_of(w); i != NO_ENTRY && !TransactionIdIsValid(xid); i = entries[i].next)
+	{
+		const Entry *e = &entries[i];
+
+		if (same_thing(e, w) && e->writes && e->mode >= LockTupleNoKeyExclusive &&
+			!TransactionIdIsCurrentTransactionId(e->xid) && TransactionIdIsInProgress(e->xid))
+			xid = e->xid;
+	}
+	LWLockRelease(&w->partition->lock);
+	return xid;
+}
+
+/* See shared.h. */
+TransactionId
+paimon_keylock_writer(PaimonShared *shared, int bucket, uint64 key_hash)
+{
+	uint64        storage_id = paimon_shared_storage_id(shared);
+	TransactionId xid;
+	Wanted        w;
+
+	if (pg_atomic_read_u32(counter(table->counts, storage_id)) == 0)
+		return InvalidTransactionId;
+	want(&w, storage_id, bucket, key_hash, false, LockTupleKeyShare);
+	xid = find_writer(&w);
+	if (TransactionIdIsValid(xid) || pg_atomic_read_u32(counter(table->alls, storage_id)) == 0)
+		return xid;
+	want(&w, storage_id, bucket, 0, true, LockTupleKeyShare);
+	return find_writer(&w);
 }
 
 /*

@@ -299,12 +299,18 @@ typedef enum PaimonKeyLockOutcome
 
 /*
  * Enters (storage, bucket, key hash) in one of heap's four modes for the current (sub)transaction, or strengthens
- * the entry it has.  Never waits: the caller waits for *blocker with XactLockTableWait and tries again.  Entries
+ * the entry it has.  `writes`: in order to change the key's row.  Never waits: the caller waits for *blocker with XactLockTableWait and tries again.  Entries
  * end with their holder's xid; dead holders' are replaced. Over its share a transaction enters "all keys of the
  * bucket" instead.
  */
 extern PaimonKeyLockOutcome paimon_keylock_try(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleMode mode,
-											   TransactionId *blocker);
+											   bool writes, TransactionId *blocker);
+
+/*
+ * Another transaction that has entered the key in order to change its row (or all keys of the bucket); Invalid if none.  For who asks with a dirty
+ * snapshot, as ON CONFLICT does: it waits for writers, not for who only keeps a row locked.
+ */
+extern TransactionId paimon_keylock_writer(PaimonShared *shared, int bucket, uint64 key_hash);
 
 /*
  * Looks for a conflicting entry of another transaction without entering anything: for small commits, under the

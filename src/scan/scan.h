@@ -91,6 +91,9 @@ extern void paimon_lookup_end(PaimonLookup *lookup);
 /* Resolves a ctid, whatever the snapshot: the row that lies there (its kind may be a delete marker).  *row is valid until the next call on this table. */
 extern bool paimon_resolve_tid(PaimonTable *table, Relation rel, ItemPointer tid, PaimonRowRef *row);
 
+/* Did the running transaction write what lies at the ctid? */
+extern bool paimon_tid_is_own(const PaimonTable *table, ItemPointer tid);
+
 /* The row's key, also where row->key is not set. */
 extern PaimonBytes paimon_rowref_key(const PaimonRowRef *row);
 

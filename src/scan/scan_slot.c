@@ -259,13 +259,13 @@ tts_paimon_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 	PaimonSlot *ps = (PaimonSlot *) slot;
 
 	/*
-	 * Foreign keys look at the xmin of old rows, which they fetch by ctid, and want to know one thing only: did this transaction write it?  (If
-	 * in doubt yes: that costs a check.)
+	 * Foreign keys look at the xmin of old rows, which they fetch by ctid, ON CONFLICT at that of rows which it has locked, and both want to know
+	 * one thing only: did this transaction write it?
 	 */
 	if (attnum == MinTransactionIdAttributeNumber && ps->fetched)
 	{
 		*isnull = false;
-		if (paimon_buffer_has_rows(ps->table->storage_id))
+		if (paimon_tid_is_own(ps->table, &slot->tts_tid))
 			return TransactionIdGetDatum(GetTopTransactionIdIfAny());
 		return TransactionIdGetDatum(FrozenTransactionId);
 	}

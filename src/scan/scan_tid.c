@@ -132,3 +132,24 @@ paimon_rowref_payload(const PaimonRowRef *row, StringInfo buf)
 	else
 		appendBinaryStringInfo(buf, (const char *) row->payload.data, row->payload.len);
 }
+
+bool
+paimon_tid_is_own(const PaimonTable *table, ItemPointer tid)
+{
+	PaimonPageSpecial special;
+	Relation	rel;
+	bool		own;
+
+	if (paimon_buffer_is_tid(tid))
+		return true;
+	if (!paimon_buffer_has_rows(table->storage_id))
+		return false;
+	/* perhaps in one of our spilled runs */
+	rel = RelationIdGetRelation(table->relid);
+	if (rel == NULL)
+		return false;
+	own = paimon_page_identify(rel, ItemPointerGetBlockNumberNoCheck(tid), &special) && special.storage_id == table->storage_id &&
+		special.kind == PAIMON_PAGE_FILE && paimon_buffer_spilled_file(table->storage_id, special.owner) != NULL;
+	RelationClose(rel);
+	return own;
+}

@@ -1,0 +1,348 @@
+/*-------------------------------------------------------------------------
+ *
+ * am_upsert.c
+ *	  Statements with ON CONFLICT or MERGE when they start: which of them are plain upserts, and what the others need.
+ *
+ * INSERT ... ON CONFLICT (key) DO UPDATE SET every column = EXCLUDED.column writes the same rows as a plain INSERT does here, if nobody can tell the
+ * difference.  Then the plan is run without its ON CONFLICT: no lock, no look at the old row.  The conditions are in is_blind().  What is left of it is
+ * that no key may come twice in one statement (am_conflict.c).
+ *
+ * This is decided for each execution, since plans are kept and triggers, privileges and isolation levels are not part of them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/nbtree.h"
+#include "access/xact.h"
+#include "am/am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+/* What the partitions of a table are, as far as it matters here; remembered for the last table asked for. */
+typedef struct Leaves
+{
+	Oid			parent;			/* Invalid: nothing known */
+	bool		ours;			/* some are paimon tables */
+	bool		plain;			/* all are, and none has triggers */
+} Leaves;
+
+static Leaves leaves;
+
+static void
+forget_leaves(Datum arg, Oid relid)
+{
+	leaves.parent = InvalidOid;
+}
+
+void
+paimon_upsert_init(void)
+{
+	CacheRegisterRelcacheCallback(forget_leaves, (Datum) 0);
+}
+
+static void
+look_at_leaf(Oid relid, Leaves *result)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Form_pg_class form;
+
+	if (!HeapTupleIsValid(tuple))
+		return;					/* dropped meanwhile */
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	if (form->relkind != RELKIND_PARTITIONED_TABLE)
+	{
+		bool		ours = form->relkind == RELKIND_RELATION && paimon_is_table(relid);
+
+		result->ours = result->ours || ours;
+		result->plain = result->plain && ours && !form->relhastriggers;
+	}
+	ReleaseSysCache(tuple);
+}
+
+static const Leaves *
+leaves_of(Oid parent)
+{
+	Leaves		result = {.parent = parent, .ours = false, .plain = true};
+	List	   *children;
+	ListCell   *lc;
+
+	if (leaves.parent == parent)
+		return &leaves;
+	/* What changes meanwhile makes us look again next time. */
+	leaves.parent = parent;
+	children = find_all_inheritors(parent, NoLock, NULL);
+	foreach(lc, children)
+		look_at_leaf(lfirst_oid(lc), &result);
+	list_free(children);
+	leaves.ours = result.ours;
+	leaves.plain = result.plain;
+	return &leaves;
+}
+
+/* ---- may it be a plain upsert? ---- */
+
+/* Values of the key's column that are equal are the same bytes, so that it does not matter whose stay. */
+static bool
+equal_is_same(Relation index, Relation rel, int column)
+{
+	Oid			type = index->rd_opcintype[column];
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), index->rd_index->indkey.values[column] - 1);
+	Oid			proc;
+
+	if (att->atttypid == INT4OID || att->atttypid == INT8OID || att->atttypid == UUIDOID || att->atttypid == INT2OID)
+		return true;
+	if (att->atttypid == BPCHAROID && att->atttypmod < 0)
+		return false;			/* trailing blanks do not count */
+	proc = get_opfamily_proc(index->rd_opfamily[column], type, type, BTEQUALIMAGE_PROC);
+	return OidIsValid(proc) &&
+		DatumGetBool(OidFunctionCall1Coll(proc, index->rd_indcollation[column], ObjectIdGetDatum(type)));
+}
+
+/* The columns that SET gives EXCLUDED's value: by attribute number; NULL if some column gets anything else. */
+static Bitmapset *
+columns_from_excluded(const ModifyTable *plan)
+{
+	Bitmapset  *columns = NULL;
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	forboth(lc, plan->onConflictSet, lc2, plan->onConflictCols)
+	{
+		const TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		const Var  *var = (const Var *) tle->expr;
+
+		if (!IsA(var, Var) || var->varno != INNER_VAR || var->varattno != lfirst_int(lc2))
+			return NULL;
+		columns = bms_add_member(columns, lfirst_int(lc2));
+	}
+	return columns;
+}
+
+/* Is the row afterwards what was proposed, whatever it was before?  *same_keys: key columns that are equal are the same bytes. */
+static bool
+sets_whole_row(const ModifyTable *plan, Relation rel, Relation index, bool *same_keys)
+{
+	Bitmapset  *columns = columns_from_excluded(plan);
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	*same_keys = true;
+	if (columns == NULL)
+		return false;
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		if (equal_is_same(index, rel, i))
+			columns = bms_add_member(columns, index->rd_index->indkey.values[i]);
+		else
+			*same_keys = false;
+	}
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		/* generated ones follow from the others */
+		if (!att->attisdropped && att->attgenerated == '\0' && !bms_is_member(i + 1, columns))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_validated(Oid constraint)
+{
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	bool		validated;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	validated = ((Form_pg_constraint) GETSTRUCT(tuple))->convalidated;
+	ReleaseSysCache(tuple);
+	return validated;
+}
+
+/*
+ * Would the trigger notice that a row is inserted which should have been updated?  Foreign keys do not mind: a row that refers to others is checked
+ * when it is inserted as it would be when updated; of one that others refer to, the key stays.
+ */
+static bool
+notices(const Trigger *trigger, bool same_keys)
+{
+	bool		on_update = TRIGGER_FOR_UPDATE(trigger->tgtype);
+	bool		after_insert = TRIGGER_FOR_INSERT(trigger->tgtype) && TRIGGER_FOR_AFTER(trigger->tgtype) &&
+		(TRIGGER_FOR_ROW(trigger->tgtype) || trigger->tgnewtable != NULL);
+
+	if (!on_update && !after_insert)
+		return false;
+	switch (RI_FKey_trigger_type(trigger->tgfoid))
+	{
+		case RI_TRIGGER_PK:
+			return !same_keys;
+		case RI_TRIGGER_FK:
+			return !is_validated(trigger->tgconstraint);
+		default:
+			return true;
+	}
+}
+
+static bool
+returns_old(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if ((IsA(node, Var) && paimon_var_is_old((Var *) node)) || paimon_node_is_old(node))
+		return true;
+	return expression_tree_walker(node, returns_old, context);
+}
+
+/* The part of is_blind() that needs the index by which conflicts are found. */
+static bool
+index_allows(const ModifyTable *plan, ResultRelInfo *rri)
+{
+	Relation	index = index_open(linitial_oid(plan->arbiterIndexes), RowExclusiveLock);
+	TriggerDesc *triggers = rri->ri_TrigDesc;
+	bool		same_keys;
+	bool		allowed;
+
+	allowed = index->rd_index->indimmediate && index->rd_index->indisprimary &&
+		sets_whole_row(plan, rri->ri_RelationDesc, index, &same_keys);
+	for (int i = 0; allowed && triggers != NULL && i < triggers->numtriggers; i++)
+		allowed = !notices(&triggers->triggers[i], same_keys);
+	index_close(index, NoLock);
+	return allowed;
+}
+
+/*
+ * May the rows be written as a plain INSERT writes them?  Not if
+ *
+ * - the row would keep anything of the old one, or need not be written (WHERE, DO NOTHING);
+ * - row security or a view's check option looks at the old row, or at inserted and updated ones differently; triggers likewise;
+ * - RETURNING asks for the old row;
+ * - the transaction must fail if the row has changed since it began (REPEATABLE READ and above).
+ */
+static bool
+is_blind(ModifyTableState *mt)
+{
+	const ModifyTable *plan = (const ModifyTable *) mt->ps.plan;
+	Relation	rel = mt->rootResultRelInfo->ri_RelationDesc;
+
+	if (plan->onConflictAction != ONCONFLICT_UPDATE || plan->onConflictWhere != NULL || plan->withCheckOptionLists != NIL ||
+		list_length(plan->arbiterIndexes) != 1 || IsolationUsesXactSnapshot())
+		return false;
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE && !leaves_of(RelationGetRelid(rel))->plain)
+		return false;
+	return index_allows(plan, mt->rootResultRelInfo) && !returns_old((Node *) plan->returningLists, NULL);
+}
+
+/* ---- when a statement starts ---- */
+
+static void
+keep_rule(ModifyTableState *mt, PaimonInsertRule rule)
+{
+	EState	   *estate = mt->ps.state;
+	Relation	rel = mt->rootResultRelInfo->ri_RelationDesc;
+	PaimonUpsert *upsert = MemoryContextAllocZero(estate->es_query_cxt, sizeof(PaimonUpsert));
+
+	upsert->cid = estate->es_output_cid;
+	upsert->relid = RelationGetRelid(rel);
+	upsert->partitioned = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	upsert->rule = rule;
+	paimon_upsert_register(upsert, estate->es_query_cxt);
+}
+
+/* One row, and nobody else in the statement who writes: no key can come twice. */
+static bool
+writes_one_row(ModifyTableState *mt)
+{
+	PlanState  *source = outerPlanState(mt);
+
+	return IsA(source, ResultState) && outerPlanState(source) == NULL && mt->ps.state->es_auxmodifytables == NIL &&
+		mt->rootResultRelInfo->ri_TrigDesc == NULL;
+}
+
+/* The plan may be in use elsewhere, or be kept: this execution gets a copy. */
+static void
+run_as_plain_insert(ModifyTableState *mt)
+{
+	ModifyTable *plain = palloc(sizeof(ModifyTable));
+
+	memcpy(plain, mt->ps.plan, sizeof(ModifyTable));
+	plain->onConflictAction = ONCONFLICT_NONE;
+	mt->ps.plan = (Plan *) plain;
+	if (!writes_one_row(mt))
+		keep_rule(mt, PAIMON_INSERT_ONCE);
+}
+
+static bool
+merge_inserts(const ModifyTable *plan)
+{
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	foreach(lc, plan->mergeActionLists)
+	{
+		foreach(lc2, (List *) lfirst(lc))
+		{
+			if (lfirst_node(MergeAction, lc2)->commandType == CMD_INSERT)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Has the table, or some partition of it, our storage? */
+static bool
+is_ours(Relation rel)
+{
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return leaves_of(RelationGetRelid(rel))->ours;
+	return rel->rd_rel->relkind == RELKIND_RELATION && paimon_is_table(RelationGetRelid(rel));
+}
+
+static void
+start_modify(ModifyTableState *mt, int eflags)
+{
+	const ModifyTable *plan = (const ModifyTable *) mt->ps.plan;
+	ResultRelInfo *rri = mt->rootResultRelInfo;
+
+	if (plan->onConflictAction == ONCONFLICT_NONE && !(plan->operation == CMD_MERGE && merge_inserts(plan)))
+		return;
+	if (!is_ours(rri->ri_RelationDesc))
+		return;
+	if (plan->operation == CMD_MERGE)
+		keep_rule(mt, PAIMON_INSERT_NEW);
+	else if (is_blind(mt))
+		run_as_plain_insert(mt);
+	else if (!PAIMON_CORE_WANTS_BTREE || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+		return;
+	else if (rri->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		paimon_route_conflicts(mt);
+	else
+		paimon_open_unique_indexes(rri);
+}
+
+/* After the executor has been started. */
+void
+paimon_upsert_start(QueryDesc *desc, int eflags)
+{
+	MemoryContext old = MemoryContextSwitchTo(desc->estate->es_query_cxt);
+	ListCell   *lc;
+
+	if (IsA(desc->planstate, ModifyTableState))
+		start_modify((ModifyTableState *) desc->planstate, eflags);
+	foreach(lc, desc->estate->es_auxmodifytables)
+		start_modify(lfirst_node(ModifyTableState, lc), eflags);
+	MemoryContextSwitchTo(old);
+}
