@@ -343,6 +343,14 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 	}
 
 	result = paimon_recheck(table, rel, &target, &lookup, &row);
+
+	/* KEY SHARE minds changes of the key only, and the key is there: as on heap, the version that was seen is the one that is locked. */
+	if (result == TM_Updated && mode == LockTupleKeyShare && paimon_resolve_tid(table, rel, tid, &row))
+	{
+		paimon_put_row(slot, table, &row, false);
+		paimon_lookup_end(lookup);
+		return TM_Ok;
+	}
 	if (result == TM_Updated)
 		tmfd->ctid = row.tid;
 	if (result == TM_Ok || (result == TM_Updated && (flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION)))

@@ -457,9 +457,10 @@ check_attach(AlterTableStmt *stmt, Oid parentid)
 			continue;
 		leafid = RangeVarGetRelid(part->name, NoLock, true);
 		if (!OidIsValid(leafid) || get_rel_relkind(leafid) == RELKIND_FOREIGN_TABLE ||
-			paimon_is_table(leafid) == paimon_is_table(parentid))
+			paimon_is_table(leafid) == paimon_is_table(parentid) ||
+			!paimon_ddl_has_index(parentid))
 			continue;
-		/* Two of a kind need no more than core's lock; making the parent ours does. */
+		/* Two of a kind, or a parent that both kinds suit, need no more than core's lock; making the parent ours does. */
 		LockRelationOid(parentid, AccessExclusiveLock);
 		paimon_ddl_new_partition(parentid, get_rel_name(leafid), paimon_is_table(leafid));
 	}

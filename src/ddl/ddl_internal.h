@@ -71,6 +71,7 @@ extern void paimon_ddl_alter(DdlFrame *frame, AlterTableStmt *stmt);
 /* ddl_partition.c */
 extern void paimon_ddl_new_partition(Oid parentid, const char *leafname, bool leaf_is_paimon);
 extern bool paimon_ddl_can_mark(Oid relid);
+extern bool paimon_ddl_has_index(Oid relid);
 extern void paimon_ddl_mark_parent(Oid relid, List *items);
 extern void paimon_ddl_late_parents(DdlFrame *frame, Oid relid);
 extern void paimon_ddl_flip_late(DdlFrame *frame);

@@ -35,6 +35,13 @@ index_list(Oid relid)
 	return list;
 }
 
+/* Without an index (and only so) partitions of a partitioned table may be of any kind. */
+bool
+paimon_ddl_has_index(Oid relid)
+{
+	return index_list(relid) != NIL;
+}
+
 /*
  * Make a partitioned table ours: mark it, with `items` as its other options, and
  * flip its key.  It has no partitions, and the caller holds AccessExclusiveLock.
@@ -88,7 +95,7 @@ paimon_ddl_new_partition(Oid parentid, const char *leafname, bool leaf_is_paimon
 	if (parent_is_paimon == leaf_is_paimon ||
 		get_rel_relkind(parentid) != RELKIND_PARTITIONED_TABLE ||
 		!paimon_owns_relation(parentid) ||
-		index_list(parentid) == NIL)
+		!paimon_ddl_has_index(parentid))
 		return;
 	if (leaf_is_paimon && paimon_ddl_can_mark(parentid))
 	{
