@@ -185,8 +185,29 @@ make_node(PaimonArena *arena, const PaimonSkipEntry *e, uint64_t prefix, uint32_
 	return n;
 }
 
+/* As search with node_before, for the levels of a node of some height only, from a place found earlier on. */
+static void
+search_from(const PaimonSkipList *list, const PaimonArena *arena, const SearchKey *s, const PaimonSkipPlace *place, uint32_t height,
+			PaimonRef *prev)
+{
+	for (uint32_t level = 0; level < height; level++)
+	{
+		PaimonRef	at = place->before[level];
+
+		for (;;)
+		{
+			PaimonRef	next = load_link(&links_of(list, arena, at)[level]);
+
+			if (next == PAIMON_NO_REF || !node_before(paimon_arena_ptr(arena, next), s))
+				break;
+			at = next;
+		}
+		prev[level] = at;
+	}
+}
+
 PaimonResult
-paimon_skip_insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng, const PaimonSkipEntry *e)
+paimon_skip_insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng, const PaimonSkipEntry *e, const PaimonSkipPlace *place)
 {
 	SearchKey	s = {e->key, e->key_len, paimon_key_prefix(e->key, e->key_len), e->pos};
 	PaimonRef	prev[PAIMON_SKIP_MAX_HEIGHT];
@@ -204,7 +225,10 @@ paimon_skip_insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng, cons
 	if (n == NULL)
 		return PAIMON_NO_MEMORY;
 
-	search(list, arena, &s, node_before, prev, &after);
+	if (place != NULL)
+		search_from(list, arena, &s, place, height, prev);
+	else
+		search(list, arena, &s, node_before, prev, &after);
 	if (height > list_height)
 	{
 		for (uint32_t level = list_height; level < height; level++)
@@ -228,20 +252,32 @@ paimon_skip_insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng, cons
 	return PAIMON_OK;
 }
 
-/* One of the walks of paimon_skip_warm: it has asked for the node behind links[level]. */
+/* One of the walks of paimon_skip_find_places: it has asked for the node behind links[level]. */
 typedef struct Walk
 {
 	const PaimonRef *links;
-	uint64_t	prefix;
+	PaimonRef	at;				/* whose links these are */
 	uint32_t	level;
+	SearchKey	want;			/* its pos is not looked at: the insert goes on from in front of all records of the key */
+	PaimonRef  *before;			/* of its place */
 	bool		done;
 } Walk;
+
+static inline void
+walk_down(Walk *w)
+{
+	w->before[w->level] = w->at;
+	if (w->level == 0)
+		w->done = true;
+	else
+		w->level--;
+}
 
 /* Follows links down from w->level to the first that leads somewhere, and asks for that node. */
 static void
 walk_ask(Walk *w, const PaimonArena *arena)
 {
-	for (;;)
+	while (!w->done)
 	{
 		PaimonRef	next = load_link(&w->links[w->level]);
 
@@ -250,44 +286,43 @@ walk_ask(Walk *w, const PaimonArena *arena)
 			__builtin_prefetch(paimon_arena_ptr(arena, next));
 			return;
 		}
-		if (w->level == 0)
-		{
-			w->done = true;
-			return;
-		}
-		w->level--;
+		walk_down(w);
 	}
 }
 
-/* Looks at the node asked for: on to it or down.  Prefixes are enough here; equal ones end the walk. */
+/* Looks at the node asked for: on to it or down. */
 static void
 walk_step(Walk *w, const PaimonArena *arena)
 {
 	PaimonRef	next = load_link(&w->links[w->level]);
 	const PaimonSkipNode *n = paimon_arena_ptr(arena, next);
 
-	if (n->prefix < w->prefix)
+	if (compare_key(n, &w->want) < 0)
+	{
 		w->links = n->next;
-	else if (w->level == 0)
-		w->done = true;
+		w->at = next;
+	}
 	else
-		w->level--;
-	if (!w->done)
-		walk_ask(w, arena);
+		walk_down(w);
+	walk_ask(w, arena);
 }
 
 void
-paimon_skip_warm(const PaimonSkipList *list, const PaimonArena *arena, const PaimonSkipWarmKey *keys, int n)
+paimon_skip_find_places(const PaimonSkipList *list, const PaimonArena *arena, const PaimonSkipPlaceKey *keys, int n,
+						PaimonSkipPlace *places)
 {
-	Walk		walks[PAIMON_SKIP_WARM_MAX];
+	Walk		walks[PAIMON_SKIP_PLACES_MAX];
 	uint32_t	top = __atomic_load_n(&list->height, __ATOMIC_RELAXED) - 1;
 	bool		any = true;
 
-	if (n > PAIMON_SKIP_WARM_MAX)
-		n = PAIMON_SKIP_WARM_MAX;
+	if (n > PAIMON_SKIP_PLACES_MAX)
+		n = PAIMON_SKIP_PLACES_MAX;
 	for (int i = 0; i < n; i++)
 	{
-		walks[i] = (Walk) {list->head, paimon_key_prefix(keys[i].key, keys[i].len), top, false};
+		for (uint32_t level = top + 1; level < PAIMON_SKIP_MAX_HEIGHT; level++)
+			places[i].before[level] = PAIMON_NO_REF;
+		walks[i] = (Walk) {list->head, PAIMON_NO_REF, top,
+			{keys[i].key, keys[i].len, paimon_key_prefix(keys[i].key, keys[i].len), 0}, places[i].before, false};
 		walk_ask(&walks[i], arena);
 	}
 	while (any)

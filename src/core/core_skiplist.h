@@ -77,26 +77,32 @@ extern void paimon_skip_init(PaimonSkipList *list);
 extern uint64_t paimon_skip_node_size(uint32_t key_len, uint32_t payload_len, bool external);
 
 /*
- * Adds a record.  *rng is the caller's generator state, seeded with any number.  Of two records with the same key and
- * pos the one added later comes first.  PAIMON_NO_SPACE: node too large.  PAIMON_NO_MEMORY: no chunk; the list is as before.  The caller
- * makes sure that no two inserts run at once (the arena is part of that).
+ * Finds the places of n keys (at most PAIMON_SKIP_PLACES_MAX) for inserts that follow, by walking to all of them at once: in a large list a search is
+ * mostly waiting for memory, and so the waits overlap.  A place is good as long as its list only grows, whatever is inserted meanwhile.
  */
-extern PaimonResult paimon_skip_insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng,
-									   const PaimonSkipEntry *e);
+#define PAIMON_SKIP_PLACES_MAX 16
 
-/*
- * Brings what the inserts of n keys (at most PAIMON_SKIP_WARM_MAX) will look at into the processor's caches, by walking to all of them at once: in a
- * large list an insert is mostly waiting for memory, and so the waits overlap.  Changes nothing.
- */
-#define PAIMON_SKIP_WARM_MAX 16
-
-typedef struct PaimonSkipWarmKey
+typedef struct PaimonSkipPlaceKey
 {
 	const uint8_t *key;
 	uint32_t	len;
-} PaimonSkipWarmKey;
+} PaimonSkipPlaceKey;
 
-extern void paimon_skip_warm(const PaimonSkipList *list, const PaimonArena *arena, const PaimonSkipWarmKey *keys, int n);
+typedef struct PaimonSkipPlace
+{
+	PaimonRef	before[PAIMON_SKIP_MAX_HEIGHT];	/* by level: a node with a smaller key, or PAIMON_NO_REF for the head */
+} PaimonSkipPlace;
+
+extern void paimon_skip_find_places(const PaimonSkipList *list, const PaimonArena *arena, const PaimonSkipPlaceKey *keys, int n,
+									PaimonSkipPlace *places);
+
+/*
+ * Adds a record, at its key's place if that is known (else NULL).  *rng is the caller's generator state, seeded with any number.  Of two records with the
+ * same key and pos the one added later comes first.  PAIMON_NO_SPACE: node too large.  PAIMON_NO_MEMORY: no chunk; the list is as before.  The caller
+ * makes sure that no two inserts run at once (the arena is part of that).
+ */
+extern PaimonResult paimon_skip_insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng,
+									   const PaimonSkipEntry *e, const PaimonSkipPlace *place);
 
 /*
  * A position in a list.  Stays usable while others insert; must be given up when the arena may be released.

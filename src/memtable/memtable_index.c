@@ -161,25 +161,27 @@ add_batch_info(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const Pa
 }
 
 /*
- * The records of a bucket that come next, up to PAIMON_SKIP_WARM_MAX: where they go is brought into the processor's caches.  Returns how many.
+ * The places of the records of a bucket that come next, up to PAIMON_SKIP_PLACES_MAX.  Returns how many.
  */
 static int
-warm_ahead(const PaimonSkipList *list, const PaimonArena *arena, PaimonBatchReader ahead, const PaimonBatchRecord *first)
+find_places(const PaimonSkipList *list, const PaimonArena *arena, PaimonBatchReader ahead, const PaimonBatchRecord *first,
+			PaimonSkipPlace *places)
 {
-	PaimonSkipWarmKey keys[PAIMON_SKIP_WARM_MAX];
+	PaimonSkipPlaceKey keys[PAIMON_SKIP_PLACES_MAX];
 	PaimonBatchRecord rec = *first;
-	int               n = 0;
+	int			n = 0;
 
 	do
 	{
 		if (rec.bucket != first->bucket)
 			break;
+		if (rec.kind & PAIMON_RECORD_LOCK)
+			continue;
 		keys[n].key = rec.key.data;
 		keys[n].len = rec.key.len;
 		n++;
-	} while (n < PAIMON_SKIP_WARM_MAX && paimon_batch_read_next(&ahead, &rec));
-	if (n > 1)
-		paimon_skip_warm(list, arena, keys, n);
+	} while (n < PAIMON_SKIP_PLACES_MAX && paimon_batch_read_next(&ahead, &rec));
+	paimon_skip_find_places(list, arena, keys, n, places);
 	return n;
 }
 
@@ -191,7 +193,9 @@ insert_records(PaimonMemtable *mt, PaimonArena *arena, PaimonRef info, uint64 po
 	PaimonBatchRecord rec;
 	PaimonSkipList   *list = NULL;
 	int               bucket = -1;
-	int               warmed = 0;
+	PaimonSkipPlace places[PAIMON_SKIP_PLACES_MAX];
+	int			nplaces = 0;
+	int			next_place = 0;
 
 	paimon_batch_read_begin(&reader, position, header, body);
 	while (paimon_batch_read_next(&reader, &rec))
@@ -205,11 +209,13 @@ insert_records(PaimonMemtable *mt, PaimonArena *arena, PaimonRef info, uint64 po
 			bucket = rec.bucket;
 			if ((list = list_for(mt, arena, bucket)) == NULL)
 				return false;
-			warmed = 0;
+			nplaces = next_place = 0;
 		}
-		if (warmed == 0)
-			warmed = warm_ahead(list, arena, reader, &rec);
-		warmed--;
+		if (next_place == nplaces)
+		{
+			nplaces = find_places(list, arena, reader, &rec, places);
+			next_place = 0;
+		}
 		e.key = rec.key.data;
 		e.key_len = rec.key.len;
 		e.pos = rec.position;
@@ -218,7 +224,7 @@ insert_records(PaimonMemtable *mt, PaimonArena *arena, PaimonRef info, uint64 po
 		e.external = is_external(rec.key.len, rec.payload.len, inline_max);
 		e.payload = rec.payload.data;
 		e.payload_len = rec.payload.len;
-		if (paimon_skip_insert(list, arena, &mt->rng, &e) != PAIMON_OK)
+		if (paimon_skip_insert(list, arena, &mt->rng, &e, &places[next_place++]) != PAIMON_OK)
 			return false;
 	}
 	return !reader.corrupt;

@@ -91,18 +91,12 @@ make_record(Record *r, uint64_t pos)
 }
 
 static PaimonResult
-insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng, const Record *r)
+insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng, const Record *r, const PaimonSkipPlace *place)
 {
 	PaimonSkipEntry e = {r->key, r->key_len, r->pos, r->batch, r->kind, r->external,
 	r->external ? NULL : r->payload, r->payload_len};
 
-	PaimonSkipWarmKey warm[PAIMON_SKIP_WARM_MAX + 1];
-
-	/* Warming must change nothing and end, whatever the keys: several equal ones, more than it takes. */
-	for (int i = 0; i <= PAIMON_SKIP_WARM_MAX; i++)
-		warm[i] = (PaimonSkipWarmKey) {e.key, i % 3 == 0 ? e.key_len : e.key_len / 2};
-	paimon_skip_warm(list, arena, warm, (int) (e.pos % (PAIMON_SKIP_WARM_MAX + 2)));
-	return paimon_skip_insert(list, arena, rng, &e);
+	return paimon_skip_insert(list, arena, rng, &e, place);
 }
 
 static void
@@ -180,6 +174,23 @@ check_all(const PaimonSkipList *list, const PaimonArena *arena)
 	CHECK_EQ(list->count, nmodel);
 }
 
+/* A record for position i: now and then an old or even the same position, or the same key. */
+static void
+next_record(Record *r, uint32_t i)
+{
+	make_record(r, unit_below(4) ? i : unit_below(i + 1));
+	if (nmodel > 0 && unit_below(5) == 0)
+	{
+		const Record *old = &model[unit_below(nmodel)];
+
+		r->key_len = old->key_len;
+		memcpy(r->key, old->key, old->key_len);
+		if (unit_below(3) == 0)
+			r->pos = old->pos;
+	}
+}
+
+/* Some inserts look for themselves, others are given places that were found before several other inserts. */
 static void
 check_list(PaimonArena *arena, uint32_t count)
 {
@@ -189,25 +200,28 @@ check_list(PaimonArena *arena, uint32_t count)
 	nmodel = 0;
 	paimon_skip_init(&list);
 	check_all(&list, arena);
-	for (uint32_t i = 0; i < count; i++)
+	while (nmodel < count)
 	{
-		Record		r;
+		Record		records[PAIMON_SKIP_PLACES_MAX + 1];
+		PaimonSkipPlaceKey keys[PAIMON_SKIP_PLACES_MAX + 1];
+		PaimonSkipPlace places[PAIMON_SKIP_PLACES_MAX];
+		int			n = 1 + (int) unit_below(PAIMON_SKIP_PLACES_MAX + 1);
 
-		/* now and then an old or even the same position, or the same key */
-		make_record(&r, unit_below(4) ? i : unit_below(i + 1));
-		if (nmodel > 0 && unit_below(5) == 0)
+		for (int i = 0; i < n; i++)
 		{
-			const Record *old = &model[unit_below(nmodel)];
-
-			r.key_len = old->key_len;
-			memcpy(r.key, old->key, old->key_len);
-			if (unit_below(3) == 0)
-				r.pos = old->pos;
+			next_record(&records[i], nmodel + i);
+			keys[i] = (PaimonSkipPlaceKey) {records[i].key, records[i].key_len};
 		}
-		CHECK_EQ(insert(&list, arena, &rng, &r), PAIMON_OK);
-		model_insert(&r);
-		if (i % 1000 == 100)
-			check_all(&list, arena);
+		paimon_skip_find_places(&list, arena, keys, n, places);
+		for (int i = 0; i < n && nmodel < count; i++)
+		{
+			bool		placed = i < PAIMON_SKIP_PLACES_MAX && unit_below(5) != 0;
+
+			CHECK_EQ(insert(&list, arena, &rng, &records[i], placed ? &places[i] : NULL), PAIMON_OK);
+			model_insert(&records[i]);
+			if (nmodel % 1000 == 100)
+				check_all(&list, arena);
+		}
 	}
 	check_all(&list, arena);
 	CHECK(count < 1000 || list.height >= 3);
@@ -239,28 +253,28 @@ check_limits(Pool *pool)
 	while (paimon_skip_node_size(1, e.payload_len + 1, false) <= PAIMON_SKIP_MAX_NODE)
 		e.payload_len++;
 	e.payload_len++;
-	CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e), PAIMON_NO_SPACE);
+	CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e, NULL), PAIMON_NO_SPACE);
 	e.payload_len--;
 
 	/* reserving what node_size says is enough for any height */
 	while (paimon_arena_reserve(&arena, paimon_skip_node_size(1, e.payload_len, false),
 								(uint32_t) paimon_skip_node_size(1, e.payload_len, false)))
 	{
-		CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e), PAIMON_OK);
+		CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e, NULL), PAIMON_OK);
 		e.pos++;
 		fits++;
 	}
 	CHECK_EQ(fits, 3);
 	before = list.count;
-	CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e), PAIMON_NO_MEMORY);
+	CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e, NULL), PAIMON_NO_MEMORY);
 	CHECK_EQ(list.count, before);
 	e.external = true;
 	e.payload = NULL;
 	e.payload_len = UINT32_MAX;
-	CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e), PAIMON_OK);
+	CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e, NULL), PAIMON_OK);
 	e.key = big;
 	e.key_len = UINT16_MAX + 1;
-	CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e), PAIMON_NO_SPACE);
+	CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e, NULL), PAIMON_NO_SPACE);
 
 	paimon_skip_iter_init(&it, &list, &arena);
 	CHECK(paimon_skip_first(&it));
@@ -292,7 +306,7 @@ check_heights(const PaimonAllocator *alloc)
 		PaimonSkipEntry e = {key, 4, i, 0, 0, false, NULL, 0};
 
 		paimon_put_u32(key, (uint32_t) unit_rand());
-		CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e), PAIMON_OK);
+		CHECK_EQ(paimon_skip_insert(&list, &arena, &rng, &e, NULL), PAIMON_OK);
 	}
 	paimon_skip_iter_init(&it, &list, &arena);
 	for (paimon_skip_first(&it); paimon_skip_valid(&it); paimon_skip_next(&it))

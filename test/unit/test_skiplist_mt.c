@@ -96,17 +96,26 @@ writer(void *arg)
 	paimon_arena_attach(&arena, &shared.state, shared.pool, get_chunk, NULL);
 	while (more)
 	{
+		uint8_t		keys[8][12];
+		PaimonSkipPlaceKey place_keys[8];
+		PaimonSkipPlace places[8];
+		int			n;
+
 		pthread_mutex_lock(&shared.lock);
-		for (int i = 0; i < 8 && (more = shared.next_pos < NRECORDS); i++)
+		for (n = 0; n < 8 && (more = shared.next_pos + n < NRECORDS); n++)
+		{
+			encode_key(key_at(shared.next_pos + n), keys[n]);
+			place_keys[n] = (PaimonSkipPlaceKey) {keys[n], sizeof(keys[n])};
+		}
+		paimon_skip_find_places(&shared.list, &arena, place_keys, n, places);
+		for (int i = 0; i < n; i++)
 		{
 			uint64_t	pos = shared.next_pos++;
-			uint8_t		key[12];
 			uint64_t	payload[3];
-			PaimonSkipEntry e = {key, sizeof(key), pos, (uint32_t) pos, 0, false, payload, sizeof(payload)};
+			PaimonSkipEntry e = {keys[i], sizeof(keys[i]), pos, (uint32_t) pos, 0, false, payload, sizeof(payload)};
 
-			encode_key(key_at(pos), key);
 			payload[0] = payload[1] = payload[2] = word_of(key_at(pos), pos);
-			if (paimon_skip_insert(&shared.list, &arena, &rng, &e) != PAIMON_OK)
+			if (paimon_skip_insert(&shared.list, &arena, &rng, &e, &places[i]) != PAIMON_OK)
 				self->errors++;
 			__atomic_store_n(&shared.published, pos + 1, __ATOMIC_RELEASE);
 			self->rounds++;
