@@ -42,6 +42,8 @@ paimon_agg_under(const PaimonAggContext *cx, PaimonAcc *acc, const PaimonCell *i
 	PaimonAcc	state;
 	PaimonFoldCode code;
 
+	if (in->isnull && f->null_is_nothing)
+		return PAIMON_FOLD_OK;
 	if (f->fold_under != NULL)
 		return f->fold_under(cx, acc, in);
 	if (f->order_free)

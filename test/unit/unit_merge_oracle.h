@@ -343,7 +343,9 @@ oracle_add_late(OracleRow *row, int c, const OracleColumn *col, const OracleValu
 	}
 	if (strcmp(f, "last_value") == 0)
 		return;
-	if (strcmp(f, "listagg") == 0 && (in->null || oracle_blank(in->text)))
+	if (in->null && strcmp(f, "user_not_strict") != 0)
+		return;
+	if (strcmp(f, "listagg") == 0 && oracle_blank(in->text))
 		return;
 	oracle_copy(&turned, c, in);
 	oracle_add(&turned, c, col, &row->v[c], false);
