@@ -70,6 +70,7 @@ static const PaimonModule modules[] = {
 	{"executor", paimon_executor_init, NULL, NULL},
 	{"upserts", paimon_upsert_init, NULL, NULL},
 	{"custom scan", paimon_customscan_init, NULL, NULL},
+	{"joins", paimon_join_init, NULL, NULL},
 	{"workers", paimon_worker_init, paimon_worker_shmem_size, paimon_worker_shmem_init},
 	{"stalls", paimon_stall_init, NULL, NULL},
 	{NULL, NULL, NULL, NULL}

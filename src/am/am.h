@@ -193,4 +193,7 @@ extern void paimon_executor_init(void);
 /* am_customscan.c */
 extern void paimon_customscan_init(void);
 
+/* am_join.c */
+extern void paimon_join_init(void);
+
 #endif							/* PAIMON_AM_AM_H */
