@@ -69,6 +69,7 @@ static const PaimonModule modules[] = {
 	{"storages of dropped tables", paimon_ddl_hooks_init, NULL, NULL},
 	{"executor", paimon_executor_init, NULL, NULL},
 	{"upserts", paimon_upsert_init, NULL, NULL},
+	{"index paths", paimon_path_init, NULL, NULL},
 	{"custom scan", paimon_customscan_init, NULL, NULL},
 	{"joins", paimon_join_init, NULL, NULL},
 	{"workers", paimon_worker_init, paimon_worker_shmem_size, paimon_worker_shmem_init},

@@ -54,8 +54,9 @@ typedef struct PaimonIndexFetch
 {
 	IndexFetchTableData base;
 	PaimonTable *table;
-	bool		has_row;		/* the index scan has just looked this row up */
-	PaimonRowRef row;
+	const PaimonRowRef *row;	/* the index scan has just found this row; NULL: none */
+	bool		whole;			/* it reads a range: decode columns whole */
+	bool		key_only;		/* nobody will look at the row: an index-only scan */
 } PaimonIndexFetch;
 
 extern struct IndexFetchTableData *paimon_index_fetch_begin(Relation rel);
@@ -96,6 +97,11 @@ extern TM_Result paimon_recheck(PaimonTable *table, Relation rel, const PaimonTa
 extern TM_Result paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
 								   LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd);
 extern TM_Result paimon_check_touched(PaimonTable *table, Relation rel, const PaimonTarget *target, CommandId cid, TM_FailureData *tmfd);
+
+/* am_path.c */
+struct IndexOptInfo;
+extern void paimon_path_init(void);
+extern int	paimon_index_ordered_columns(Oid relid, const struct IndexOptInfo *index);
 
 /* am_cost.c */
 struct PlannerInfo;
@@ -191,7 +197,9 @@ extern void paimon_index_routine(IndexAmRoutine *amroutine);
 extern void paimon_executor_init(void);
 
 /* am_customscan.c */
+struct RelOptInfo;
 extern void paimon_customscan_init(void);
+extern double paimon_share_of_pages(struct RelOptInfo *rel, Oid relid);
 
 /* am_join.c */
 extern void paimon_join_init(void);

@@ -1,16 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * am_cost.c
- *	  What the planner is told about lookups by key.
+ *	  What the planner is told about lookups and ranges by key.
  *
  * Core charges the pages of the table by itself.  What it cannot know is that a row is put together from its columns: a lookup alone pays for each of
  * them what a sequential scan shares with the rows around, and opens a unit of text for a single value.  So lookups are cheap as long as they are few or
- * need the key only.
+ * need the key only.  Ranges read neighbouring rows, of the columns that the query wants: core's charge for pages is put right by them.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <math.h>
+
+#include "access/stratnum.h"
 #include "am/am.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
@@ -18,24 +21,50 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/spccache.h"
 
 /* In cpu_operator_cost, measured against the row of a sequential scan (4 of them) that has some columns read. */
 #define LOOKUP_KEY_COST		50.0	/* filter, group, search */
 #define LOOKUP_COLUMN_COST	50.0	/* one value of packed numbers or of a dictionary */
 #define LOOKUP_TEXT_COST	350.0	/* one value out of a unit of text */
 #define LOOKUP_TEXT_WIDTH	24		/* narrower ones are taken to be in a dictionary */
+#define RANGE_ROW_COST		6.0		/* of a row in a range, beside what core charges */
 
-/*
- * How many keys the clauses name: 0 if they do not give every key column by equality (or by a list of values).
- */
-static double
-points_of_clauses(PlannerInfo *root, IndexPath *path)
+/* What an index path's conditions come to. */
+typedef struct KeyConditions
+{
+	double		combinations;	/* of values for the columns given by equality, from the first on */
+	int			nprefix;		/* such columns */
+	List	   *bounds;			/* conditions that say where the scan reads (RestrictInfos); the others are checked row by row */
+	int			nothers;
+	bool		never;			/* IS NULL */
+} KeyConditions;
+
+/* Operator of a condition, and how many values it names; Invalid for others. */
+static Oid
+condition_operator(PlannerInfo *root, Expr *qual, double *n)
+{
+	*n = 1;
+	if (IsA(qual, OpExpr))
+		return ((OpExpr *) qual)->opno;
+	if (IsA(qual, ScalarArrayOpExpr))
+	{
+		*n = Max(paimon_estimate_array_length(root, lsecond(((ScalarArrayOpExpr *) qual)->args)), 1);
+		return ((ScalarArrayOpExpr *) qual)->opno;
+	}
+	return InvalidOid;
+}
+
+/* The same division of the conditions as am_index_keys.c will make. */
+static void
+divide_conditions(PlannerInfo *root, IndexPath *path, int nordered, KeyConditions *c)
 {
 	IndexOptInfo *index = path->indexinfo;
-	Bitmapset  *columns = NULL;
-	double		points = 1;
 	ListCell   *lc;
+	int			equal = -1;		/* last column given by equality */
 
+	memset(c, 0, sizeof(*c));
+	c->combinations = 1;
 	foreach(lc, path->indexclauses)
 	{
 		IndexClause *clause = lfirst_node(IndexClause, lc);
@@ -43,25 +72,28 @@ points_of_clauses(PlannerInfo *root, IndexPath *path)
 
 		foreach(lc2, clause->indexquals)
 		{
-			Expr	   *qual = lfirst_node(RestrictInfo, lc2)->clause;
-			Oid			op = InvalidOid;
-			double		n = 1;
+			RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc2);
+			int			column = clause->indexcol;
+			double		n;
+			Oid			op = condition_operator(root, rinfo->clause, &n);
+			bool		equality = OidIsValid(op) && get_op_opfamily_strategy(op, index->opfamily[column]) == BTEqualStrategyNumber;
 
-			if (IsA(qual, OpExpr))
-				op = ((OpExpr *) qual)->opno;
-			else if (IsA(qual, ScalarArrayOpExpr))
+			if (equality && column == equal + 1)
 			{
-				op = ((ScalarArrayOpExpr *) qual)->opno;
-				n = paimon_estimate_array_length(root, lsecond(((ScalarArrayOpExpr *) qual)->args));
+				equal = column;
+				c->combinations *= n;
+				c->bounds = lappend(c->bounds, rinfo);
 			}
-			if (!OidIsValid(op) || bms_is_member(clause->indexcol, columns) ||
-				get_op_opfamily_strategy(op, index->opfamily[clause->indexcol]) != BTEqualStrategyNumber)
-				continue;
-			columns = bms_add_member(columns, clause->indexcol);
-			points *= Max(n, 1);
+			else if (OidIsValid(op) && !equality && IsA(rinfo->clause, OpExpr) && column == equal + 1 &&
+					 (column < nordered || index->sortopfamily != NULL))
+				c->bounds = lappend(c->bounds, rinfo);
+			else if (!IsA(rinfo->clause, NullTest))
+				c->nothers++;
+			else if (((NullTest *) rinfo->clause)->nulltesttype == IS_NULL)
+				c->never = true;
 		}
 	}
-	return bms_num_members(columns) == index->nkeycolumns ? points : 0;
+	c->nprefix = equal + 1;
 }
 
 /* Does the query need the column?  An UPDATE reads the whole row that it changes. */
@@ -84,30 +116,57 @@ key_column(const IndexOptInfo *index, AttrNumber attno)
 
 /* Of one lookup, the pages apart. */
 static Cost
-lookup_cost(PlannerInfo *root, IndexOptInfo *index)
+lookup_cost(PlannerInfo *root, IndexOptInfo *index, Relation table)
 {
 	RelOptInfo *rel = index->rel;
-	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
-	Relation	table = RelationIdGetRelation(rte->relid);
-	TupleDesc	desc;
+	TupleDesc	desc = RelationGetDescr(table);
 	double		cost = LOOKUP_KEY_COST;
 
-	if (table == NULL)
-		return cost * cpu_operator_cost;
-	desc = RelationGetDescr(table);
 	for (int i = 0; i < desc->natts && i < rel->max_attr; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
 		if (att->attisdropped || key_column(index, att->attnum) || !column_needed(root, rel, att->attnum))
 			continue;
-		if (att->attlen == -1 && get_attavgwidth(rte->relid, att->attnum) >= LOOKUP_TEXT_WIDTH)
+		if (att->attlen == -1 && get_attavgwidth(RelationGetRelid(table), att->attnum) >= LOOKUP_TEXT_WIDTH)
 			cost += LOOKUP_TEXT_COST;
 		else
 			cost += LOOKUP_COLUMN_COST;
 	}
-	RelationClose(table);
 	return cost * cpu_operator_cost;
+}
+
+/* How many buckets have to be looked into for one combination of values. */
+static double
+buckets_asked(IndexOptInfo *index, Relation table, int nprefix)
+{
+	const PaimonRowDesc *desc = paimon_table_get(table, false)->desc;
+
+	for (int i = 0; i < desc->nbucketkeys; i++)
+	{
+		bool		given = false;
+
+		for (int c = 0; c < nprefix; c++)
+			given |= index->indexkeys[c] == desc->bucketkeys[i];
+		if (!given)
+			return desc->nbuckets;
+	}
+	return 1;
+}
+
+static void
+range_cost(IndexPath *path, double loop_count, const KeyConditions *c, double seeks, double rows, double share, Cost *total)
+{
+	RelOptInfo *rel = path->indexinfo->rel;
+	double		page_cost;
+	double		pages = ceil(rows / Max(rel->tuples, 1) * rel->pages);
+
+	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
+	*total = cpu_operator_cost * (seeks * LOOKUP_KEY_COST + rows * (RANGE_ROW_COST + c->nothers));
+	if (path->path.pathtype == T_IndexOnlyScan)
+		*total += page_cost * pages * share;	/* core takes all pages to be visible, and charges none */
+	else if (loop_count <= 1 && pages > 1)
+		*total -= page_cost * (pages - 1) * (1.0 - share);	/* core charges all columns' */
 }
 
 /* amcostestimate of paimon_key. */
@@ -115,25 +174,43 @@ void
 paimon_key_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, Cost *total,
 						 Selectivity *selectivity, double *correlation, double *pages)
 {
-	RelOptInfo *rel = path->indexinfo->rel;
-	double		points = points_of_clauses(root, path);
+	IndexOptInfo *index = path->indexinfo;
+	RelOptInfo *rel = index->rel;
+	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+	Relation	table = RelationIdGetRelation(rte->relid);
+	KeyConditions c;
+	double		seeks;
 
-	*startup = 0;
-	if (points > 0)
+	if (table == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", rte->relid)));
+	divide_conditions(root, path, paimon_index_ordered_columns(rte->relid, index), &c);
+	seeks = c.combinations * buckets_asked(index, table, c.nprefix);
+	if (c.never)
+		*selectivity = *total = *startup = *correlation = *pages = 0;
+	else if (c.nprefix == index->nkeycolumns)
 	{
-		*selectivity = Min(points / Max(rel->tuples, 1), 1.0);
-		*total = points * lookup_cost(root, path->indexinfo);
+		*selectivity = Min(c.combinations / Max(rel->tuples, 1), 1.0);
+		*total = c.combinations * lookup_cost(root, index, table);
+		*startup = 0;
 		/*
 		 * Core takes the pages that a correlated index reads to be the same share of the table as the rows; of a table with few rows in many
 		 * versions that would be all pages, and plans made then, and kept, would read all versions for each row.
 		 */
 		*correlation = 0;
-		*pages = Max(points, 1);
-		return;
+		*pages = Max(c.combinations, 1);
 	}
-	/* The whole table is read, row by row: dearer than a sequential scan in any case. */
-	*selectivity = 1.0;
-	*correlation = 1;
-	*total = 2 * (seq_page_cost * rel->pages + cpu_tuple_cost * rel->tuples);
-	*pages = rel->pages;
+	else
+	{
+		double		rows;
+
+		*selectivity = clauselist_selectivity(root, c.bounds, rel->relid, JOIN_INNER, NULL);
+		rows = clamp_row_est(*selectivity * rel->tuples);
+		range_cost(path, loop_count, &c, seeks, rows, paimon_share_of_pages(rel, rte->relid), total);
+		*startup = cpu_operator_cost * LOOKUP_KEY_COST * Min(seeks, buckets_asked(index, table, c.nprefix));
+		*correlation = 1;
+		*pages = ceil(*selectivity * rel->pages);
+	}
+	RelationClose(table);
 }

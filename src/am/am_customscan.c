@@ -54,8 +54,8 @@ column_wanted(const Bitmapset *wanted, AttrNumber attno)
 }
 
 /* The share of the table's bytes in the columns that the query wants, by their average widths. */
-static double
-share_of_pages(RelOptInfo *rel, Oid relid)
+double
+paimon_share_of_pages(RelOptInfo *rel, Oid relid)
 {
 	Bitmapset  *wanted = NULL;
 	Relation	table = RelationIdGetRelation(relid);
@@ -102,18 +102,22 @@ replace_path(const Path *seqscan, Cost saved)
 	return &path->path;
 }
 
-static void
+static bool
 replace_paths(List *paths, Cost saved)
 {
+	bool		found = false;
 	ListCell   *lc;
 
 	foreach(lc, paths)
 	{
 		Path	   *path = lfirst(lc);
 
-		if (path->pathtype == T_SeqScan && IsA(path, Path))
-			lfirst(lc) = replace_path(path, saved);
+		if (path->pathtype != T_SeqScan || !IsA(path, Path))
+			continue;
+		lfirst(lc) = replace_path(path, saved);
+		found = true;
 	}
+	return found;
 }
 
 static void
@@ -127,9 +131,11 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 		Cost		saved;
 
 		get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
-		saved = page_cost * rel->pages * (1.0 - share_of_pages(rel, rte->relid));
-		replace_paths(rel->pathlist, saved);
-		replace_paths(rel->partial_pathlist, saved);
+		saved = page_cost * rel->pages * (1.0 - paimon_share_of_pages(rel, rte->relid));
+		/* an index path may have thrown out the sequential scan, but would not have thrown out ours */
+		if (!replace_paths(rel->pathlist, saved))
+			add_path(rel, replace_path(create_seqscan_path(root, rel, rel->lateral_relids, 0), saved));
+		(void) replace_paths(rel->partial_pathlist, saved);
 	}
 }
 

@@ -28,7 +28,7 @@ paimon_index_fetch_begin(Relation rel)
 void
 paimon_index_fetch_reset(struct IndexFetchTableData *data)
 {
-	((PaimonIndexFetch *) data)->has_row = false;
+	((PaimonIndexFetch *) data)->row = NULL;
 }
 
 void
@@ -46,9 +46,10 @@ paimon_index_fetch_tuple(struct IndexFetchTableData *data, ItemPointer tid, Snap
 	*call_again = false;
 	if (all_dead != NULL)
 		*all_dead = false;
-	if (fetch->has_row && ItemPointerEquals(&fetch->row.tid, tid))
+	if (fetch->row != NULL && ItemPointerEquals((ItemPointer) &fetch->row->tid, tid))
 	{
-		paimon_put_row(slot, fetch->table, &fetch->row, false);
+		if (!fetch->key_only)
+			paimon_put_row(slot, fetch->table, fetch->row, fetch->whole);
 		return true;
 	}
 	return paimon_tuple_fetch_row_version(data->rel, tid, snapshot, slot);

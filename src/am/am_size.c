@@ -74,7 +74,7 @@ paimon_estimate_size(Relation rel, int32 *attr_widths, BlockNumber *pages, doubl
 
 	*pages = RelationGetNumberOfBlocks(rel);
 	*tuples = table->storage_id == 0 ? 0 : rint(paimon_estimate_rows(table, rel));
-	*allvisfrac = 0;
+	*allvisfrac = 1;			/* of index-only scans: am_cost.c charges the pages that they read */
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	if (attr_widths != NULL)

@@ -70,6 +70,18 @@ extern void paimon_key_encode(const PaimonRowDesc *desc, const Datum *values, co
 /* The same from values of the key columns alone, in key order (index scans).  Returns false if a value is NULL (nothing can match). */
 extern bool paimon_key_encode_scan(const PaimonRowDesc *desc, const Datum *keyvalues, const bool *isnull, StringInfo buf);
 
+/*
+ * Encodes values[0 .. n) of n key columns from `first` on: from 0 on, what all keys with these values begin with.  False if that is longer than any key.
+ */
+extern bool paimon_key_encode_columns(const PaimonRowDesc *desc, int first, int n, const Datum *values, StringInfo buf);
+
+/*
+ * Are keys sorted by memcmp as the type's default btree operator class sorts the values, under a collation (of text; not looked at for other types)?  Of a key
+ * column, and of any type that may be one.
+ */
+extern bool paimon_key_orders(const PaimonKeyColumn *column, Oid collation);
+extern bool paimon_key_type_orders(Oid type, Oid collation);
+
 /* Key of an append table's row. */
 extern void paimon_key_encode_rowno(uint64 rowno, StringInfo buf);
 

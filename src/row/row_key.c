@@ -115,25 +115,32 @@ paimon_key_encode(const PaimonRowDesc *desc, const Datum *values, const bool *is
  * A key that is too long cannot be stored, so nothing can match it either.
  */
 bool
-paimon_key_encode_scan(const PaimonRowDesc *desc, const Datum *keyvalues, const bool *isnull, StringInfo buf)
+paimon_key_encode_columns(const PaimonRowDesc *desc, int first, int n, const Datum *values, StringInfo buf)
 {
 	PaimonKeyBuf out;
 
 	begin_key(buf, &out);
-	for (int i = 0; i < desc->nkeys; i++)
+	for (int i = 0; i < n; i++)
 	{
-		PaimonResult r;
+		const PaimonKeyColumn *key = &desc->keys[first + i];
+		PaimonResult r = paimon_key_put_value(key->codec, values[i], &out);
 
-		if (isnull != NULL && isnull[i])
-			return false;
-		r = paimon_key_put_value(desc->keys[i].codec, keyvalues[i], &out);
 		if (r == PAIMON_NO_SPACE)
 			return false;
 		if (r != PAIMON_OK)
-			paimon_key_report_failure(desc, r, desc->keys[i].attno);
+			paimon_key_report_failure(desc, r, key->attno);
 	}
 	end_key(buf, &out);
 	return true;
+}
+
+bool
+paimon_key_encode_scan(const PaimonRowDesc *desc, const Datum *keyvalues, const bool *isnull, StringInfo buf)
+{
+	for (int i = 0; isnull != NULL && i < desc->nkeys; i++)
+		if (isnull[i])
+			return false;
+	return paimon_key_encode_columns(desc, 0, desc->nkeys, keyvalues, buf);
 }
 
 void

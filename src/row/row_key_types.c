@@ -219,6 +219,21 @@ paimon_key_codec_sql_order(int codec, Oid type, Oid collation)
 	return paimon_key_codecs[scalar].sql_order;
 }
 
+bool
+paimon_key_orders(const PaimonKeyColumn *column, Oid collation)
+{
+	return paimon_key_codec_sql_order(column->codec, column->type, collation);
+}
+
+bool
+paimon_key_type_orders(Oid type, Oid collation)
+{
+	const char *why;
+	int			codec = paimon_key_codec(type, collation, &why);
+
+	return codec != KEY_CODEC_NONE && paimon_key_codec_sql_order(codec, type, collation);
+}
+
 /* Bytes of every encoding, 0 if it varies. */
 uint32
 paimon_key_codec_length(int codec)

@@ -88,6 +88,21 @@ extern PaimonLookup *paimon_lookup_begin(PaimonTable *table, Relation rel, Snaps
 extern bool paimon_lookup_get(PaimonLookup *lookup, int bucket, const uint8 *key, uint32 len, PaimonRowRef *row);
 extern void paimon_lookup_end(PaimonLookup *lookup);
 
+/*
+ * An ordered reader: ranges of keys, in the order of their bytes over all buckets, in both directions.  Kept open over many ranges with one snapshot; the
+ * manifest is read once.
+ */
+typedef struct PaimonOrdered PaimonOrdered;
+extern PaimonOrdered *paimon_ordered_begin(PaimonTable *table, Relation rel, Snapshot snapshot);
+/*
+ * From now on it gives the keys in [lower, upper) (data NULL = unbounded) of one bucket (-1: all), ascending or descending.  The bounds must stay where they
+ * are.
+ */
+extern void paimon_ordered_seek(PaimonOrdered *ordered, PaimonBytes lower, PaimonBytes upper, int bucket, bool forward);
+/* Next row; false at the end.  *row is valid until the next call; ask for its key with paimon_rowref_key. */
+extern bool paimon_ordered_next(PaimonOrdered *ordered, PaimonRowRef *row);
+extern void paimon_ordered_end(PaimonOrdered *ordered);
+
 /* Resolves a ctid, whatever the snapshot: the row that lies there (its kind may be a delete marker).  *row is valid until the next call on this table. */
 extern bool paimon_resolve_tid(PaimonTable *table, Relation rel, ItemPointer tid, PaimonRowRef *row);
 

@@ -179,6 +179,7 @@ struct PaimonReader
 	MemoryContext cxt;
 	PaimonReadSpec spec;
 	PaimonScanState state;
+	bool		shares_state;	/* what state points to is another's */
 	const PaimonMergeFunction *merge;
 
 	/* given sources (paimon_reader_begin_inputs) */
@@ -220,5 +221,11 @@ struct PaimonReader
 };
 
 extern void paimon_reader_close_bucket(PaimonReader *reader);
+
+/*
+ * A reader with somebody else's state, which must outlive it (scan_ordered.c).  It has nothing to read until its owner sets bucket, bucket_end, range and
+ * spec.forward.
+ */
+extern PaimonReader *paimon_reader_begin_shared(const PaimonReadSpec *spec, const PaimonScanState *state);
 
 #endif							/* PAIMON_SCAN_INTERNAL_H */

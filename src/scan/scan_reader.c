@@ -120,6 +120,17 @@ paimon_reader_begin_inputs(const PaimonReadSpec *spec, const PaimonReadInputs *i
 	return reader;
 }
 
+PaimonReader *
+paimon_reader_begin_shared(const PaimonReadSpec *spec, const PaimonScanState *state)
+{
+	PaimonReader *reader = reader_make(spec);
+
+	reader->state = *state;
+	reader->shares_state = true;
+	reader->bucket = reader->bucket_end = 0;
+	return reader;
+}
+
 void
 paimon_reader_rescan(PaimonReader *reader)
 {
@@ -130,7 +141,7 @@ void
 paimon_reader_end(PaimonReader *reader)
 {
 	paimon_reader_close_bucket(reader);
-	if (reader->inputs == NULL)
+	if (reader->inputs == NULL && !reader->shares_state)
 		paimon_scanstate_close(&reader->state);
 	MemoryContextDelete(reader->cxt);
 }
