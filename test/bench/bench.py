@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import bench_mixed as m
+import bench_modes
 import bench_workloads as w
 from bench_server import COLUMNS, ENGINES, Session
 
@@ -52,7 +53,7 @@ class Bench:
         self.rounds = int(env.get("BENCH_ROUNDS") or 3)
         self.seconds = float(env.get("BENCH_SECONDS") or 10)
         self.large_rows = int(env.get("BENCH_LARGE_ROWS") or 10000000)
-        self.only = (env.get("BENCH_ONLY") or "W1 W2 W3 W4 W5 W7 W8 W11 memory").split()
+        self.only = (env.get("BENCH_ONLY") or "W1 W2 W3 W4 W5 W7 W8 W11 modes memory").split()
         self.seed = int(env.get("SEED") or 20240601)
         self.round = 0
         self.figures = {}
@@ -117,6 +118,8 @@ class Bench:
         for self.round in range(self.rounds):
             self.run_round()
             self.say(f"round {self.round + 1} done")
+        if self.wants("modes"):
+            bench_modes.modes(self)
         if self.wants("memory"):
             os.remove(self.base)
             self.large = self.generate("large", 1, self.large_rows)
