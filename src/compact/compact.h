@@ -68,8 +68,23 @@ typedef struct PaimonCompactWanted
 	int64		bytes;			/* of the runs that would be merged */
 } PaimonCompactWanted;
 
+/* What is to be moved towards the front of the fork: files with extents behind `cutoff`, if they are not younger than the decision. */
+typedef struct PaimonRelocation
+{
+	uint32		cutoff;			/* 0: nothing */
+	uint64		before;			/* file numbers */
+	uint32		end;			/* of the fork's used part when it was decided, */
+	uint32		gain;			/* of which so many extents may be given back */
+} PaimonRelocation;
+
 /* All buckets that want to be compacted by the table's options, palloc'd; *n: how many.  Reads the manifest. */
 extern PaimonCompactWanted *paimon_compact_wanted(Relation rel, PaimonTable *table, int *n);
+
+/*
+ * All buckets with files that hold the end of a fork that is much longer than what it holds, if moving them is worth it.  `busy`: the table is being written
+ * to, so much more free space is left as it is.  Reads the manifest and the map.
+ */
+extern PaimonCompactWanted *paimon_relocation_wanted(Relation rel, PaimonTable *table, bool busy, PaimonRelocation *where, int *n);
 
 /* What is said of a compaction: */
 #define PAIMON_DO_FULL		0x01	/* into the highest level, whatever the options want */
@@ -78,9 +93,11 @@ extern PaimonCompactWanted *paimon_compact_wanted(Relation rel, PaimonTable *tab
 
 /*
  * Compacts a bucket once, if its runs and the options want it, or fully.  In the current transaction, which a worker commits right after; the
- * bucket's lock stays until then, as does the publish lock if anything was published.  The relation is locked AccessShare at least.
+ * bucket's lock stays until then, as does the publish lock if anything was published.  The relation is locked AccessShare at least.  `relocation` (or NULL): if the
+ * options want nothing, files of one run are moved.
  */
-extern void paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, int bucket, int flags, PaimonCompactResult *result);
+extern void paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, int bucket, int flags,
+								  const PaimonRelocation *relocation, PaimonCompactResult *result);
 
 /*
  * A bucket (-1: all) in the current transaction.  Refuses (by error) where the transaction's snapshot would come to see too much; a bucket at which
@@ -127,6 +144,7 @@ typedef struct PaimonReclaimResult
 	uint32		orphans;		/* files that nobody knows */
 	uint32		extents;		/* freed, of files and log */
 	BlockNumber pages_truncated;
+	bool		end_is_free;	/* the free end should be given back, but somebody was using the table */
 	bool		pending;		/* something is closed that a transaction's snapshot may still need */
 } PaimonReclaimResult;
 

@@ -62,9 +62,11 @@ note_error(PaimonCompaction *c, MemoryContext cxt)
 }
 
 void
-paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, int bucket, int flags, PaimonCompactResult *result)
+paimon_compact_bucket(Relation rel, PaimonTable *table, PaimonFlushMode mode, int bucket, int flags,
+					  const PaimonRelocation *relocation, PaimonCompactResult *result)
 {
-	PaimonCompaction c = {.rel = rel, .table = table, .mode = mode, .bucket = bucket, .full = (flags & PAIMON_DO_FULL) != 0};
+	PaimonCompaction c = {.rel = rel, .table = table, .mode = mode, .bucket = bucket, .full = (flags & PAIMON_DO_FULL) != 0,
+		.relocation = relocation};
 	bool		throttled = mode == PAIMON_FLUSH_WORKER && (flags & (PAIMON_DO_REQUESTED | PAIMON_DO_HURRY)) == 0;
 	MemoryContext cxt;
 	MemoryContext old;
@@ -134,7 +136,7 @@ paimon_compact_in_backend(Relation rel, PaimonTable *table, int bucket, bool ful
 		do
 		{
 			CHECK_FOR_INTERRUPTS();
-			paimon_compact_bucket(rel, table, PAIMON_FLUSH_BACKEND, b, PAIMON_DO_REQUESTED | (full ? PAIMON_DO_FULL : 0), &result);
+			paimon_compact_bucket(rel, table, PAIMON_FLUSH_BACKEND, b, PAIMON_DO_REQUESTED | (full ? PAIMON_DO_FULL : 0), NULL, &result);
 			if (result.busy)
 				ereport(NOTICE,
 						(errmsg("bucket %d of table \"%s\" is being compacted by another session", b, RelationGetRelationName(rel))));

@@ -79,8 +79,11 @@ collect_retained(Expiry *e, const PaimonFileRow *live, int nlive)
 	e->retained = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(PaimonRetainedFile) * ((Size) e->nclosed + 1));
 	for (int i = 0; i < e->nclosed; i++)
 	{
-		Entry	   *entry = hash_search(files, &e->closed[i].file_no, HASH_ENTER, &found);
+		Entry	   *entry;
 
+		if (e->closed[i].removed_snapshot <= e->closed[i].added_snapshot)
+			continue;			/* was moved: no snapshot has it */
+		entry = hash_search(files, &e->closed[i].file_no, HASH_ENTER, &found);
 		if (!found)
 		{
 			entry->index = e->nretained++;
@@ -149,7 +152,7 @@ release_files(Expiry *e, PaimonExpireResult *result)
 		const PaimonFileRow *row = &e->closed[i];
 
 		CHECK_FOR_INTERRUPTS();
-		if (row->removed_snapshot <= earliest || row->removed_snapshot > e->until)
+		if (row->removed_snapshot <= Max(earliest, row->added_snapshot) || row->removed_snapshot > e->until)
 			continue;
 		paimon_catalog_file_expire(e->table->storage_id, row->file_no, row->level, xid);
 		result->files++;

@@ -42,6 +42,7 @@ typedef struct PaimonCompaction
 	PaimonFlushMode mode;
 	int			bucket;
 	bool		full;			/* asked for by name */
+	const PaimonRelocation *relocation; /* what is to be moved if nothing else is to be done, or NULL */
 	struct PaimonCompactionNote *note;	/* compact_progress.h */
 
 	/* picked */
@@ -56,6 +57,7 @@ typedef struct PaimonCompaction
 	int			nmerged;
 	PaimonFileRow *outputs;		/* ... by these */
 	int			noutputs;
+	bool		moving;			/* outputs are copies of what is merged, and stand for it in all snapshots */
 	int64		rows_written;
 	XLogRecPtr	lsn;			/* to be flushed before publishing */
 	PaimonAtEnd *end;
@@ -63,6 +65,19 @@ typedef struct PaimonCompaction
 
 /* Reads the manifest and asks the core what to do with c->bucket; false if nothing.  Leaves no snapshot behind. */
 extern bool paimon_compact_pick(PaimonCompaction *c);
+
+/* Is the file to be moved? */
+/* Is every file to be moved rewritten by itself?  It then stays in its level. */
+static inline bool
+paimon_compaction_moves(const PaimonCompaction *c)
+{
+	return c->plan.reason == PAIMON_COMPACT_RELOCATION && c->plan.nruns == 1 && c->plan.output_level == c->runs->runs[c->plan.first].level;
+}
+
+extern bool paimon_file_is_far(const PaimonFileRow *file, const PaimonRelocation *where);
+
+/* So many extents a fork may have at rest, if that many of them are used. */
+extern uint32 paimon_tolerated_end(uint32 used);
 
 /* A bucket's runs as the core wants them, palloc'd. */
 extern PaimonCompactionRun *paimon_compact_run_sizes(const PaimonBucketRuns *bucket);

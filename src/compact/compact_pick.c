@@ -96,6 +96,23 @@ fill_last_full(PaimonCompaction *c, Snapshot snapshot, int max_level, PaimonComp
 	}
 }
 
+/* Tells the core what is to be moved. */
+static void
+fill_relocation(const PaimonCompaction *c, PaimonCompactionRun *runs, PaimonCompactionNow *now)
+{
+	now->relocate = true;
+	for (int i = 0; i < c->runs->nruns; i++)
+	{
+		const PaimonSortedRun *run = &c->runs->runs[i];
+
+		for (int k = 0; k < run->nfiles; k++)
+		{
+			if (paimon_file_is_far(run->files[k], c->relocation))
+				runs[i].far_bytes += Max(run->files[k]->bytes, 1);
+		}
+	}
+}
+
 /* Asks the core, with c->levels there. */
 static bool
 choose(PaimonCompaction *c, Snapshot snapshot)
@@ -115,6 +132,8 @@ choose(PaimonCompaction *c, Snapshot snapshot)
 	now.force_full = c->full;
 	now.force_rewrite = c->full && c->table->options.force_rewrite_all;
 	fill_last_full(c, snapshot, options.num_levels - 1, &now);
+	if (c->relocation != NULL && c->relocation->cutoff > 0)
+		fill_relocation(c, runs, &now);
 	if (paimon_compaction_pick(runs, c->runs->nruns, &options, &now, &c->plan) != PAIMON_OK)
 	{
 		int			problem = 0;

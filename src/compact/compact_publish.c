@@ -35,18 +35,19 @@ same_files(const PaimonSortedRun *a, const PaimonSortedRun *b)
 	return true;
 }
 
-/* Are the chosen runs there, neighbours still, and everything older as it was? */
+/* Are the chosen runs there, neighbours still, and everything older, or above level 0, as it was? */
 static bool
 inputs_are_live(const PaimonCompaction *c, const PaimonLevels *levels)
 {
 	const PaimonBucketRuns *now = paimon_levels_bucket(levels, c->bucket);
-	int			older = c->runs->nruns - c->plan.first; /* the chosen ones and what lies below */
+	int			first = Min(c->plan.first, c->runs->nlevel0);
+	int			older = c->runs->nruns - first; /* the chosen ones and what lies below, or beside them above level 0 */
 
 	if (now == NULL || now->nruns < older)
 		return false;
 	for (int i = 0; i < older; i++)
 	{
-		if (!same_files(&now->runs[now->nruns - older + i], &c->runs->runs[c->plan.first + i]))
+		if (!same_files(&now->runs[now->nruns - older + i], &c->runs->runs[first + i]))
 			return false;
 	}
 	for (int i = 0; i < now->nruns - older; i++)
@@ -133,7 +134,8 @@ write_files(PaimonCompaction *c, int64 snapshot_id, int64 append_count, PaimonCo
 	for (int i = 0; i < c->nmerged; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		paimon_catalog_file_close(c->table->storage_id, c->merged[i]->file_no, snapshot_id, xid);
+		paimon_catalog_file_close(c->table->storage_id, c->merged[i]->file_no,
+								  c->moving ? c->merged[i]->added_snapshot : snapshot_id, xid);
 		delta -= c->merged[i]->row_count;
 		result->bytes_in += c->merged[i]->bytes;
 	}
@@ -153,8 +155,11 @@ write_files(PaimonCompaction *c, int64 snapshot_id, int64 append_count, PaimonCo
 	for (int i = 0; i < c->noutputs; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		c->outputs[i].added_snapshot = snapshot_id;
-		c->outputs[i].append_count = append_count;
+		if (!c->moving)
+		{
+			c->outputs[i].added_snapshot = snapshot_id;
+			c->outputs[i].append_count = append_count;
+		}
 		paimon_catalog_file_insert(&c->outputs[i]);
 		delta += c->outputs[i].row_count;
 		result->bytes_out += c->outputs[i].bytes;

@@ -63,11 +63,14 @@ typedef struct ClosedFile
 	FullTransactionId last;		/* the last of its rows was closed by this */
 } ClosedFile;
 
-/* Does the table's retention keep a closed row?  earliest: id of the oldest snapshot, 0 if there is none. */
+/*
+ * Does the table's retention keep a closed row?  earliest: id of the oldest snapshot, 0 if there is none.  A file that was removed where it was added has been
+ * replaced by a copy in all of them.
+ */
 static inline bool
 is_retained(const PaimonFileRow *row, int64 earliest)
 {
-	return earliest > 0 && row->removed_snapshot > earliest;
+	return earliest > 0 && row->removed_snapshot > Max(earliest, row->added_snapshot);
 }
 
 static HTAB *
@@ -263,6 +266,28 @@ free_orphans(Relation rel, PaimonTable *table, FullTransactionId horizon, Paimon
 		paimon_shared_set_swept_mark(table->shared, file_no, horizon);
 }
 
+static uint64
+live_bytes(const PaimonFileRow *live, int nlive)
+{
+	uint64		bytes = 0;
+
+	for (int i = 0; i < nlive; i++)
+		bytes += live[i].bytes;
+	return bytes;
+}
+
+/* Is the end itself free, to that extent? */
+static bool
+end_is_free(Relation rel)
+{
+	PaimonStorageUsage usage;
+	uint32		all;
+
+	paimon_storage_usage(rel, &usage);
+	all = usage.used_extents + usage.free_extents;
+	return all - Min(paimon_storage_used_end(rel), all) >= Max(TRUNCATE_EXTENTS, all / TRUNCATE_SHARE);
+}
+
 static bool
 worth_truncating(Relation rel)
 {
@@ -309,6 +334,9 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 	earliest = paimon_catalog_snapshot_earliest(table->storage_id, snapshot);
 	UnregisterSnapshot(snapshot);
 
+	if (table->shared != NULL)
+		paimon_shared_set_live_bytes(table->shared, live_bytes(live, nlive));
+
 	/* Our own snapshots must not count. */
 	InvalidateCatalogSnapshot();
 	horizon = paimon_horizon(rel);
@@ -326,6 +354,7 @@ paimon_reclaim_table(Relation rel, PaimonTable *table, bool sweep, PaimonReclaim
 			result->pages_truncated = paimon_storage_truncate_end(rel);
 			if (has_log && worth_truncating(rel))
 				result->pending |= paimon_trim_log(rel, table);
+			result->end_is_free = end_is_free(rel);
 		}
 	}
 	MemoryContextSwitchTo(old);

@@ -68,6 +68,7 @@ list_files(const PaimonCompaction *c, PaimonFileRow ***rows, int *nfiles)
 			files[n].deletes = row->delete_count;
 			files[n].level = row->level;
 			files[n].run = i;
+			files[n].move = c->plan.reason == PAIMON_COMPACT_RELOCATION && paimon_file_is_far(row, c->relocation);
 			(*rows)[n++] = row;
 		}
 	}
@@ -215,6 +216,39 @@ rewrite_stretch(PaimonCompaction *c, const PaimonCompactionStep *step, const boo
 	take_outputs(c, writer);
 }
 
+/*
+ * A relocation that stays in its level: each file that is to be moved becomes one or more new files by itself, which take its place in everything: age,
+ * positions, and all snapshots.
+ */
+static void
+move_files(PaimonCompaction *c, const PaimonCompactionFile *files, PaimonFileRow **rows, bool *taken, int nfiles)
+{
+	memset(taken, false, nfiles);
+	for (int i = 0; i < nfiles; i++)
+	{
+		PaimonCompactionStep step = {.out_bytes = rows[i]->bytes * 2};
+		int			first = c->noutputs;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!files[i].move)
+			continue;
+		taken[i] = true;
+		c->merged[c->nmerged++] = rows[i];
+		rewrite_stretch(c, &step, taken);
+		taken[i] = false;
+		for (int k = first; k < c->noutputs; k++)
+		{
+			c->outputs[k].min_position = rows[i]->min_position;
+			c->outputs[k].max_position = rows[i]->max_position;
+			c->outputs[k].ordinal = rows[i]->ordinal;
+			c->outputs[k].source = rows[i]->source;
+			c->outputs[k].creation_time = rows[i]->creation_time;
+			c->outputs[k].added_snapshot = rows[i]->added_snapshot;
+			c->outputs[k].append_count = rows[i]->append_count;
+		}
+	}
+}
+
 void
 paimon_compact_rewrite(PaimonCompaction *c)
 {
@@ -232,6 +266,19 @@ paimon_compact_rewrite(PaimonCompaction *c)
 				 errmsg("cannot compact table \"%s\"", RelationGetRelationName(c->rel)),
 				 errdetail("Compaction is implemented for merge engines in which the newest record decides.")));
 	files = list_files(c, &rows, &nfiles);
+	c->lifted = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(PaimonFileRow *) * Max(nfiles, 1));
+	c->merged = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(PaimonFileRow *) * Max(nfiles, 1));
+	taken = palloc_extended(Max(nfiles, 1), MCXT_ALLOC_HUGE);
+	InvalidateCatalogSnapshot();
+	c->moving = paimon_compaction_moves(c);
+	if (c->moving)
+	{
+		/* its records are those of older snapshots, too */
+		Assert(!c->plan.drop_deletes);
+		move_files(c, files, rows, taken, nfiles);
+		PAIMON_STOP_POINT("compact-merged");
+		return;
+	}
 	options.output_level = c->plan.output_level;
 	options.drop_deletes = c->plan.drop_deletes;
 	options.force_rewrite = c->plan.force_rewrite;
@@ -249,10 +296,6 @@ paimon_compact_rewrite(PaimonCompaction *c)
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("bounds of files of table \"%s\", bucket %d are damaged", RelationGetRelationName(c->rel), c->bucket)));
 	}
-	c->lifted = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(PaimonFileRow *) * Max(nfiles, 1));
-	c->merged = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(PaimonFileRow *) * Max(nfiles, 1));
-	taken = palloc_extended(Max(nfiles, 1), MCXT_ALLOC_HUGE);
-	InvalidateCatalogSnapshot();
 	for (int i = 0; i < sections.nsteps; i++)
 	{
 		const PaimonCompactionStep *step = &sections.steps[i];

@@ -26,7 +26,7 @@
 static uint64 last_storage = 0;
 static uint64 last_position = 0;
 
-/* Does the tail's extent lie behind more free space than all that is used would need? */
+/* Does the tail's extent lie behind more free space than is left in a fork at rest, or than all that is used would need? */
 static bool
 is_far_out(Relation rel, PaimonTable *table)
 {
@@ -39,7 +39,7 @@ is_far_out(Relation rel, PaimonTable *table)
 		return false;
 	last = &list.runs[list.nruns - 1];
 	paimon_storage_usage(rel, &usage);
-	return last->first + last->count - 1 >= 2 * usage.used_extents;
+	return last->first + last->count > Min(2 * usage.used_extents, paimon_tolerated_end(usage.used_extents));
 }
 
 /* A batch up to the end of the tail's extent, at least. */

@@ -68,6 +68,8 @@ paimon_compaction_reason_name(PaimonCompactionReason reason)
 			return "commit of many runs";
 		case PAIMON_COMPACT_LEVEL0:
 			return "level 0 lifted";
+		case PAIMON_COMPACT_RELOCATION:
+			return "relocation";
 	}
 	return "unknown";
 }
@@ -376,6 +378,37 @@ pick_runs(const Choice *c, int *count)
 	return reason;
 }
 
+/*
+ * Files that lie at the far end of the storage: those of level 0 by lifting it, else those of one run, which stays in its level.  Returns the reason; *first
+ * and *count are the runs.
+ */
+static PaimonCompactionReason
+pick_relocation(const Choice *c, int *first, int *count)
+{
+	int			level0 = level0_runs(c);
+
+	*first = c->first;
+	for (int i = c->first; i < c->first + level0; i++)
+	{
+		if (c->runs[i].far_bytes > 0)
+		{
+			*count = level0;
+			extend_by_ratio(c, 2, count);
+			return PAIMON_COMPACT_RELOCATION;
+		}
+	}
+	for (int i = c->first + level0; i < c->nruns; i++)
+	{
+		if (c->runs[i].far_bytes > 0)
+		{
+			*first = i;
+			*count = 1;
+			return PAIMON_COMPACT_RELOCATION;
+		}
+	}
+	return PAIMON_COMPACT_NOTHING;
+}
+
 PaimonResult
 paimon_compaction_pick(const PaimonCompactionRun *runs, int nruns, const PaimonCompactionOptions *options,
 					   const PaimonCompactionNow *now, PaimonCompactionPlan *plan)
@@ -384,6 +417,8 @@ paimon_compaction_pick(const PaimonCompactionRun *runs, int nruns, const PaimonC
 	PaimonCompactionCount counts;
 	int			problem;
 	int			count = 0;
+	int			first;
+	bool		in_place;
 
 	memset(plan, 0, sizeof(*plan));
 	if (!paimon_compaction_check(runs, nruns, &problem))
@@ -399,17 +434,24 @@ paimon_compaction_pick(const PaimonCompactionRun *runs, int nruns, const PaimonC
 		c.max_level = runs[nruns - 1].level;
 
 	plan->reason = pick_runs(&c, &count);
+	first = c.first;
+	if (plan->reason == PAIMON_COMPACT_NOTHING && now->relocate)
+		plan->reason = pick_relocation(&c, &first, &count);
 	if (plan->reason == PAIMON_COMPACT_NOTHING)
 		return PAIMON_OK;
-	plan->first = c.first;
+	plan->first = first;
 	plan->max_level = c.max_level;
-	plan->output_level = paimon_compaction_output_level(runs, nruns, c.first, &count, c.max_level);
+	in_place = plan->reason == PAIMON_COMPACT_RELOCATION && runs[first].level > 0;
+	if (in_place)
+		plan->output_level = runs[first].level;
+	else
+		plan->output_level = paimon_compaction_output_level(runs, nruns, first, &count, c.max_level);
 	plan->nruns = count;
-	plan->full = c.first + count == nruns;
-	plan->drop_deletes = !options->keep_deletes &&
-		paimon_compaction_may_drop_deletes(runs, nruns, c.first, count, plan->output_level);
+	plan->full = first == c.first && first + count == nruns && plan->output_level == c.max_level;
+	plan->drop_deletes = !options->keep_deletes && !in_place &&
+		paimon_compaction_may_drop_deletes(runs, nruns, first, count, plan->output_level);
 	plan->force_rewrite = now->force_rewrite;
-	for (int i = c.first; i < c.first + count; i++)
+	for (int i = first; i < first + count; i++)
 	{
 		paimon_compaction_add(&plan->bytes, runs[i].bytes);
 		paimon_compaction_add(&plan->rows, runs[i].rows);

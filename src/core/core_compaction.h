@@ -31,6 +31,7 @@ typedef struct PaimonCompactionRun
 	int64_t		deletes;		/* of them delete rows (anything that retracts) */
 	uint64_t	group;			/* looked at in level 0 only: the runs of one commit count as one and are never torn apart */
 	bool		pending;		/* no snapshot id yet: neither it nor anything newer may be merged */
+	int64_t		far_bytes;		/* of files that hold the far end of the storage: looked at with `relocate` only */
 } PaimonCompactionRun;
 
 /*
@@ -71,6 +72,7 @@ typedef struct PaimonCompactionNow
 	bool		force_full;		/* paimon.compact(full => true), VACUUM FULL */
 	bool		force_rewrite;	/* every file is rewritten, even if alone at the max level already.  Implies force_full */
 	bool		force_up_level0;	/* like the option, this time only (gentle lookup compaction, reading by level) */
+	bool		relocate;		/* if nothing else is to be done: rewrite what has far_bytes, one run at a time */
 } PaimonCompactionNow;
 
 typedef enum PaimonCompactionReason
@@ -86,7 +88,8 @@ typedef enum PaimonCompactionReason
 	PAIMON_COMPACT_RUN_COUNT,
 	PAIMON_COMPACT_DELETES,		/* delete_percent */
 	PAIMON_COMPACT_WIDE_COMMIT, /* max_runs */
-	PAIMON_COMPACT_LEVEL0		/* forced lift of level 0 */
+	PAIMON_COMPACT_LEVEL0,		/* forced lift of level 0 */
+	PAIMON_COMPACT_RELOCATION	/* files are rewritten because of where they lie (`relocate`) */
 } PaimonCompactionReason;
 
 /* For views and logs, e.g. "size ratio". */
@@ -97,7 +100,7 @@ typedef struct PaimonCompactionPlan
 {
 	PaimonCompactionReason reason;	/* NOTHING: the rest is zero */
 	int			first;
-	int			nruns;			/* 1: lifted to output_level, or rewritten in place */
+	int			nruns;			/* 1: lifted to output_level, or rewritten in place.  RELOCATION: newer runs above level 0 may be left out */
 	int			output_level;	/* at least 1 */
 	int			max_level;		/* Lmax: num_levels - 1, or the highest level that has a run */
 	bool		full;			/* all mergeable runs, into max_level: last_full changes when it is done */
@@ -114,7 +117,7 @@ typedef struct PaimonCompactionPlan
  * Guarantees (n counts as paimon_compaction_count's `mergeable`):
  *	1. first > every pending run; the plan ends at a commit's border on both sides;
  *	2. output_level >= 1, and runs older than the plan's are above it: after the merge the array is in age order again;
- *	3. carrying it out makes progress: runs get fewer, or move to a higher level, or lose delete rows, or (forced only) are rewritten;
+ *	3. carrying it out makes progress: runs get fewer, or move to a higher level, or lose delete rows, or (forced, relocation) are rewritten;
  *	4. when it says NOTHING, n <= trigger, and mergeable single runs <= max(max_runs, trigger, max_level) if max_runs is set.
  */
 extern PaimonResult paimon_compaction_pick(const PaimonCompactionRun *runs, int nruns, const PaimonCompactionOptions *options,
@@ -158,6 +161,7 @@ typedef struct PaimonCompactionFile
 	int64_t		deletes;
 	int32_t		level;
 	int32_t		run;			/* index of its run in age order: files with the same run do not overlap */
+	bool		move;			/* is rewritten in any case */
 } PaimonCompactionFile;
 
 /* Files order[first .. first + nfiles) with connected key ranges: no other file of the plan has a key between theirs. */

@@ -128,7 +128,7 @@ section_kind(const PaimonCompactionFile **sorted, const PaimonCompactionSection 
 		return SECTION_MERGE;
 	for (int i = s->first; i < s->first + s->nfiles; i++)
 	{
-		if (o->drop_deletes && sorted[i]->deletes > 0)
+		if (sorted[i]->move || (o->drop_deletes && sorted[i]->deletes > 0))
 			return SECTION_MERGE;
 		if ((double) sorted[i]->bytes < (double) o->target_file_size * o->small_file_ratio)
 			kind = SECTION_SMALL;

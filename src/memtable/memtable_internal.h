@@ -230,6 +230,7 @@ struct PaimonShared
 	struct PaimonTableStats *stats; /* changes under the mapping lock; NULL: nothing is counted */
 
 	bool        sweep; /* a transaction has left files that nobody knows */
+	uint64      live_bytes;    /* of the table's files at the last reclaim, plus 1; 0: not known */
 	bool        was_swept;     /* since the entry is in use; the last sweep spared files from this number on, ... */
 	uint64      swept_file_no;
 	FullTransactionId swept_xid; /* ... and whatever transactions from this one on had taken */
@@ -271,6 +272,9 @@ extern void paimon_memtable_drop_all(PaimonShared *shared);
  * throws; wakes a worker, so call it without locks.
  */
 extern void paimon_memtable_relieve(void);
+
+/* Is the log large and old enough to be flushed though it is below the thresholds?  live_bytes as in PaimonShared. */
+extern bool paimon_log_outweighs(const PaimonSharedInfo *info, uint64 live_bytes);
 
 /* Pins the memtables that overlap [from, to); returns how many, in order. */
 extern int paimon_memtable_pin_range(PaimonShared *shared, uint64 from, uint64 to, PaimonMemtable **mts);

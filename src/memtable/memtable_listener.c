@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * memtable_listener.c
- *	  Who is woken when a table of a database wants a flush.
+ *	  Who is woken when a table of a database wants a flush; when a log that is not long wants one.
  *
  * A small array of (database, latch) under a spinlock.  The latch is one of a PGPROC, so setting it is harmless
  * even if its owner has just gone.
@@ -12,10 +12,16 @@
 
 #include "storage/shmem.h"
 #include "storage/latch.h"
+#include "utils/timestamp.h"
 
 #include "memtable/memtable_internal.h"
 
 #define MAX_LISTENERS 256
+
+/* What is not flushed though it is not much is flushed all the same if it is this large, this share of the table, and this old. */
+#define LONE_BYTES ((uint64) 1024 * 1024)
+#define LONE_SHARE 16
+#define LONE_MS 30000
 
 typedef struct Listener
 {
@@ -98,4 +104,24 @@ paimon_listener_wake(Oid dbid)
 		latch = fallback;
 	if (latch != NULL)
 		SetLatch(latch);
+}
+
+/* See shared.h. */
+void
+paimon_shared_set_live_bytes(PaimonShared *shared, uint64 bytes)
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->live_bytes = bytes + 1;
+	SpinLockRelease(&shared->mutex);
+}
+
+/*
+ * Is what the log holds large beside the table, and old?  Then it would be most of the table, or what it deletes would be, for as long as nothing else is
+ * written.
+ */
+bool
+paimon_log_outweighs(const PaimonSharedInfo *info, uint64 live_bytes)
+{
+	return live_bytes > 0 && info->unflushed >= LONE_BYTES && info->unflushed >= live_bytes / LONE_SHARE && info->oldest != 0 &&
+		   TimestampDifferenceExceeds(info->oldest, GetCurrentTimestamp(), LONE_MS);
 }

@@ -318,6 +318,7 @@ init_slot(PaimonShared *s, const PaimonSharedKey *key, Oid relid, int nbuckets)
 	s->write_buffer_size = DEFAULT_WRITE_BUFFER;
 	s->spill_size = DEFAULT_SPILL;
 	s->flush_after_ms = 0;
+	s->live_bytes = 0;
 	s->runs_limit = PG_UINT32_MAX;
 	s->oldest = 0;
 	s->cut_time = 0;
@@ -932,6 +933,7 @@ paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info)
 	bool   full;
 	int64  after_ms;
 	uint64 threshold;
+	uint64 live_bytes;
 
 	memset(info, 0, sizeof(*info));
 	SpinLockAcquire(&shared->mutex);
@@ -944,6 +946,7 @@ paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info)
 	info->sweep = shared->sweep;
 	info->nmemtables = shared->ngen;
 	after_ms = shared->flush_after_ms;
+	live_bytes = shared->live_bytes;
 	full = runs != PAIMON_RUNS_UNKNOWN && runs >= shared->runs_limit;
 	threshold = flush_threshold(shared);
 	for (int i = 0; i < shared->ngen; i++)
@@ -954,7 +957,7 @@ paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info)
 	if (info->unflushed == 0)
 		info->oldest = 0;
 	/* A flush for size adds a run: not where there are too many. Writers wait then, so what is in memory does not grow. */
-	info->due = info->requested || (info->unflushed >= threshold && !full);
+	info->due = info->requested || ((info->unflushed >= threshold || paimon_log_outweighs(info, live_bytes)) && !full);
 	if (!info->due && after_ms > 0 && info->oldest != 0)
 		info->due = TimestampDifferenceExceeds(info->oldest, GetCurrentTimestamp(), (int) Min(after_ms, PG_INT32_MAX));
 	return in_use;

@@ -52,6 +52,8 @@ extern void paimon_shared_ready(PaimonShared *shared, Relation rel);
  */
 extern void   paimon_shared_configure(PaimonShared *shared, uint64 write_buffer_size, uint64 spill_size,
 									  int64 flush_after_ms, uint32 runs_limit);
+/* Bytes of the table's live files: a log that is large beside them is flushed when it is old. */
+extern void   paimon_shared_set_live_bytes(PaimonShared *shared, uint64 bytes);
 extern uint64 paimon_shared_storage_id(const PaimonShared *shared);
 
 /*

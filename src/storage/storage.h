@@ -110,7 +110,7 @@ typedef struct PaimonExtentList
 extern BlockNumber paimon_extent_block(uint32 extent);	/* first block of an extent */
 
 /*
- * Takes up to `want` (>= 1) free extents, adjacent to each other, for `owner`, stamping them with `xid` (the transaction whose fate
+ * Takes up to `want` (>= 1) free extents, adjacent to each other and the first ones there are, for `owner`, stamping them with `xid` (the transaction whose fate
  * decides about them; Invalid for a file guarded by a session lock).  Extends the file when nothing is free.  Returns the first, *got
  * how many.  Holds no lock on return.
  */
@@ -134,6 +134,9 @@ typedef struct PaimonStorageUsage
 	BlockNumber pages;
 } PaimonStorageUsage;
 extern void paimon_storage_usage(Relation rel, PaimonStorageUsage *usage);
+
+/* Extents up to and including the last one in use: what a fork would have if its free end were given back. */
+extern uint32 paimon_storage_used_end(Relation rel);
 
 /*
  * Gives the free end of the fork back to the operating system, under a conditional AccessExclusive lock that is given up as soon as

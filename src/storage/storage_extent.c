@@ -25,7 +25,8 @@
 
 /*
  * Where this backend found space last: map pages below `map` had none.  Others may have freed some since, so it is
- * dropped after a number of uses and before the fork grows.
+ * dropped after a number of uses and before the fork grows: always soon enough that looking at all map pages takes no more than a few looks a use.
+ * A small fork is always filled from the front, and what is free in a large one near its front does not stay so for long.
  */
 static struct
 {
@@ -34,7 +35,7 @@ static struct
 	uint32        uses;
 } hint;
 
-#define HINT_USES 64
+#define HINT_LOOKS 8
 
 /* Forgets where free extents were not: after some were freed. */
 void
@@ -104,31 +105,23 @@ paimon_fork_reserve(Relation rel, BlockNumber nblocks)
 	UnlockReleaseBuffer(buf);
 }
 
-/* The first run of `want` free entries, or the longest one there is.  Returns its index; *got its length, 0 if none. */
+/*
+ * The first free entries, at most `want`.  Returns the index of the first; *got how many, 0 if none.  A longer run farther behind is not looked for: what
+ * is free has to be at the fork's end, or it cannot be given back; and an extent is large enough to be read in one go.
+ */
 static uint32
 find_free_run(const PaimonMap *map, uint32 want, uint32 *got)
 {
-	uint32 best = 0;
-	uint32 best_len = 0;
-	uint32 i = 0;
+	uint32 from = 0;
+	uint32 to;
 
-	while (i < map->nexist && best_len < want)
-	{
-		uint32 from;
-
-		while (i < map->nexist && map->entries[i].owner != PAIMON_OWNER_FREE)
-			i++;
-		from = i;
-		while (i < map->nexist && i - from < want && map->entries[i].owner == PAIMON_OWNER_FREE)
-			i++;
-		if (i - from > best_len)
-		{
-			best = from;
-			best_len = i - from;
-		}
-	}
-	*got = best_len;
-	return best;
+	while (from < map->nexist && map->entries[from].owner != PAIMON_OWNER_FREE)
+		from++;
+	to = from;
+	while (to < map->nexist && to - from < want && map->entries[to].owner == PAIMON_OWNER_FREE)
+		to++;
+	*got = to - from;
+	return from;
 }
 
 /* Notes in a map page, and for the record, that entries [from, from + n) and the counts changed. */
@@ -256,7 +249,7 @@ static uint32
 search(Relation rel, uint32 nmaps, uint64 owner, FullTransactionId xid, uint32 want, uint32 *got)
 {
 	*got = 0;
-	if (!paimon_locator_equals(hint.locator, paimon_rel_locator(rel)) || hint.uses >= HINT_USES)
+	if (!paimon_locator_equals(hint.locator, paimon_rel_locator(rel)) || hint.uses > nmaps / HINT_LOOKS)
 	{
 		paimon_extent_hint_forget();
 		hint.locator = paimon_rel_locator(rel);

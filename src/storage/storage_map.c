@@ -204,6 +204,16 @@ used_end(Relation rel, uint32 nextents)
 	return 0;
 }
 
+/* See storage.h. */
+uint32
+paimon_storage_used_end(Relation rel)
+{
+	PaimonMeta meta;
+
+	paimon_meta_read(rel, &meta);
+	return used_end(rel, meta.nextents);
+}
+
 /* Blocks of a fork with that many extents. */
 static BlockNumber
 fork_end(uint32 nextents)

@@ -47,7 +47,7 @@ extern bool paimon_verify_guarded(PaimonVerify *v, const char *object, paimon_ve
 static inline bool
 paimon_verify_retained(const PaimonVerify *v, const PaimonFileRow *row)
 {
-	return v->nsnapshots > 0 && row->removed_snapshot > v->snapshots[0].snapshot_id;
+	return v->nsnapshots > 0 && row->removed_snapshot > Max(v->snapshots[0].snapshot_id, row->added_snapshot);
 }
 
 extern void paimon_verify_files(PaimonVerify *v);	/* contents, bounds, levels */

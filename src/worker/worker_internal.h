@@ -107,6 +107,7 @@ typedef struct PaimonJob
 	int			bucket;
 	int64		bytes;
 	bool		urgent;
+	PaimonRelocation relocation;	/* cutoff not 0: the table rests, and these files of the bucket are to be moved */
 	TimestampTz posted;
 	TimestampTz due;			/* the smallest goes first */
 	pid_t		worker;			/* RUNNING */
@@ -193,8 +194,8 @@ extern void paimon_request_give_back(pid_t worker);
 
 /* ---- compactions that wait, news (worker_jobs.c); the lock is taken inside unless said otherwise ---- */
 
-/* False if there is no room. */
-extern bool paimon_job_post(Oid relid, int bucket, int64 bytes, bool urgent);
+/* False if there is no room.  relocation: NULL, or what is to be moved. */
+extern bool paimon_job_post(Oid relid, int bucket, int64 bytes, bool urgent, const PaimonRelocation *relocation);
 /* The one that is due first, now the caller's to end.  may_large: a large one, too, if it may run now. */
 extern bool paimon_job_take(bool may_large, PaimonJob *job);
 extern void paimon_job_end(const PaimonJob *job);
@@ -246,6 +247,8 @@ extern void paimon_launcher_register(void);
 #define PAIMON_WORK_COMPACT_NEXT 0x40	/* one compaction of the bucket, if it wants it and the table is not write-only */
 #define PAIMON_WORK_LOOK	0x1000	/* which buckets want that? */
 #define PAIMON_WORK_HURRY	0x2000	/* with COMPACT_NEXT: the throttle does not hold it back */
+#define PAIMON_WORK_FAR		0x4000	/* with RECLAIM | SWEEP: what should be moved to the front? */
+#define PAIMON_WORK_BUSY	0x8000	/* with FAR: the table does not rest */
 
 typedef struct PaimonVisit
 {
@@ -261,8 +264,13 @@ typedef struct PaimonVisit
 	PaimonCompactWanted *wanted;	/* LOOK: in the caller's memory context */
 	int			nwanted;
 	bool		looked;			/* LOOK: these are all; not for write-only tables, which are compacted on request */
+	PaimonCompactWanted *far;	/* FAR: in the caller's memory context */
+	int			nfar;
+	PaimonRelocation relocation;
+	bool		reclaiming;		/* reclaiming was begun: what failed, if something did, was that */
 	bool		reclaim_pending;
 	uint32		freed;			/* extents */
+	bool		end_is_free;	/* but could not be given back */
 	TimestampTz expire_at;		/* of a visit that reclaims: when time alone lets files go; PG_INT64_MAX if it does not */
 	int64		snapshot_id;
 	int64		rows;
@@ -270,8 +278,8 @@ typedef struct PaimonVisit
 	ErrorData  *edata;			/* failed: in the caller's memory context */
 } PaimonVisit;
 
-/* In transactions of its own; errors are caught.  bucket: for compactions, -1: all. */
-extern void paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit);
+/* In transactions of its own; errors are caught.  bucket: for compactions, -1: all.  relocation: with COMPACT_NEXT, or NULL. */
+extern void paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, const PaimonRelocation *relocation, PaimonVisit *visit);
 
 /* The tables of this database; in a transaction of its own, result in the current context. */
 extern List *paimon_list_tables(void);

@@ -44,7 +44,7 @@ paimon_large_allowed(void)
 /* ---- jobs ---- */
 
 bool
-paimon_job_post(Oid relid, int bucket, int64 bytes, bool urgent)
+paimon_job_post(Oid relid, int bucket, int64 bytes, bool urgent, const PaimonRelocation *relocation)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz due = urgent ? now - URGENT_MS * INT64CONST(1000) : now;
@@ -65,6 +65,9 @@ paimon_job_post(Oid relid, int bucket, int64 bytes, bool urgent)
 			j->urgent |= urgent;
 			if (j->state == PAIMON_REQUEST_PENDING)
 				j->bytes = bytes;
+			/* what the options want comes first, and changes what lies where */
+			if (j->state == PAIMON_REQUEST_PENDING && relocation == NULL)
+				memset(&j->relocation, 0, sizeof(j->relocation));
 		}
 	}
 	if (!there && place != NULL)
@@ -76,6 +79,8 @@ paimon_job_post(Oid relid, int bucket, int64 bytes, bool urgent)
 		place->bucket = bucket;
 		place->bytes = bytes;
 		place->urgent = urgent;
+		if (relocation != NULL)
+			place->relocation = *relocation;
 		place->posted = now;
 		place->due = due;
 	}

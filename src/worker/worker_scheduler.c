@@ -38,8 +38,13 @@
 #define SWEEP_MS		300000	/* between two looks at all tables of a database */
 #define STALL_FIRST_MS	100		/* a flush that got nowhere (a running transaction stops it) is tried again after this, then twice as long ... */
 #define STALL_MAX_MS	5000
+#define RECLAIM_FIRST_MS 100	/* what waits for the horizon is looked at again after this, then twice as long ... */
 #define RECLAIM_MAX_MS	30000
-#define TRIM_MS		5000		/* a table rests when nothing was flushed, compacted or freed for so long */
+#define TRIM_NAPS		5		/* a table rests when nothing was flushed, compacted or freed for so many naptimes */
+#define TRIM_BUSY_MS	60000	/* one that does not rest is looked at all the same after this */
+#define MOVE_FIRST_MS	60000	/* after files were moved and the fork has not become shorter: the next time after this, then twice as long ... */
+#define MOVE_MAX_MS		3600000
+#define MOVE_ROUNDS		16		/* runs of a bucket whose files are moved, one after the other */
 #define TURN_MS 2000			/* with more databases than workers, each has that long at least */
 #define JOBS_MS 1000			/* compactions go on for so long before all else is looked at; flushes and requests come in between anyway */
 #define ALONE_MS 10000			/* a large compaction for which no helper comes is done by the scheduler after this */
@@ -58,9 +63,15 @@ typedef struct TableState
 	bool		expire;			/* was compacted: snapshots expire though it is write-only */
 	TimestampTz reclaim_after;
 	int			reclaim_ms;
+	TimestampTz reclaimed;		/* last time */
 	TimestampTz expire_at;		/* snapshots that keep files go then; PG_INT64_MAX: not by time */
 	bool		trim;			/* much may be free now: the end is given back when the table has come to rest */
 	TimestampTz trim_after;
+	TimestampTz trim_busy;		/* then in any case */
+	uint32		moved_end;		/* files were moved when this was the end of what is used, to give back ... */
+	uint32		moved_gain;		/* ... so many extents; 0: they were not, or something was written since */
+	TimestampTz move_after;
+	int			move_ms;
 	bool		compact;		/* a bucket may want to be compacted */
 	TimestampTz compact_after;
 	int			compact_ms;		/* waited after a try that somebody was in the way of */
@@ -281,9 +292,35 @@ account(Oid relid, int work, const PaimonVisit *visit)
 	paimon_workers_unlock();
 }
 
+/* After a visit that changed something, or freed something: when to reclaim, and to look at the fork's end. */
+static void
+plan_cleaning(TableState *s, int work, const PaimonVisit *visit, TimestampTz now)
+{
+	if (visit->progress || visit->compacted)
+	{
+		s->reclaim = true;
+		s->reclaim_after = now;
+		s->reclaim_ms = RECLAIM_FIRST_MS / 2;
+	}
+	if (visit->progress || visit->compacted || visit->freed > 0)
+		s->trim_after = TimestampTzPlusMilliseconds(now, TRIM_NAPS * paimon_naptime);
+	if (visit->freed > 0 && !s->trim)
+	{
+		s->trim = true;
+		s->trim_busy = TimestampTzPlusMilliseconds(now, TRIM_BUSY_MS);
+	}
+	if ((work & PAIMON_WORK_FAR) && visit->outcome == PAIMON_WORK_DONE && !visit->failed)
+	{
+		/* once more, if somebody was in the way */
+		s->trim = visit->end_is_free || visit->reclaim_pending;
+		s->trim_after = TimestampTzPlusMilliseconds(now, Max(STALL_MAX_MS, s->reclaim_ms));
+		s->trim_busy = TimestampTzPlusMilliseconds(now, TRIM_BUSY_MS);
+	}
+}
+
 /* Visits a table and decides when to come again. */
 static void
-work_on(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
+work_on(Oid relid, uint64 storage_id, int work, int bucket, const PaimonRelocation *relocation, PaimonVisit *visit)
 {
 	TableState *s = state_of(relid);
 	TimestampTz now;
@@ -294,7 +331,7 @@ work_on(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
 	paimon_my_slot->busy_since = GetCurrentTimestamp();
 	paimon_workers_unlock();
 	yielded = false;
-	paimon_visit_table(relid, storage_id, work, bucket, visit);
+	paimon_visit_table(relid, storage_id, work, bucket, relocation, visit);
 	account(relid, work, visit);
 	if (paimon_my_slot->helper)
 		paimon_news_tell(relid, news_of(work, visit));
@@ -306,19 +343,10 @@ work_on(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
 	now = GetCurrentTimestamp();
 	if (visit->progress || (work & PAIMON_WORK_CHECK))
 		s->compact = true;
-	if (visit->progress || visit->compacted)
-	{
-		s->reclaim = true;
-		s->reclaim_after = now;
-		s->reclaim_ms = paimon_naptime;
-	}
-	if (visit->progress || visit->compacted || visit->freed > 0)
-		s->trim_after = TimestampTzPlusMilliseconds(now, TRIM_MS);
-	if (visit->freed > 0)
-		s->trim = true;
+	plan_cleaning(s, work, visit, now);
+	if (visit->progress)
+		s->moved_gain = 0;
 	s->expire |= visit->compacted;
-	if ((work & PAIMON_WORK_SWEEP) && visit->outcome == PAIMON_WORK_DONE && !visit->failed)
-		s->trim = false;
 	if (visit->progress)
 	{
 		s->stall_ms = 0;
@@ -335,7 +363,8 @@ work_on(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
 		if (work & PAIMON_WORK_EXPIRE)
 			s->expire = visit->reclaim_pending;
 		s->reclaim = visit->reclaim_pending;
-		s->reclaim_ms = Min(Max(s->reclaim_ms, 100) * 2, RECLAIM_MAX_MS);
+		s->reclaimed = now;
+		s->reclaim_ms = Min(Max(s->reclaim_ms, RECLAIM_FIRST_MS / 2) * 2, RECLAIM_MAX_MS);
 		s->reclaim_after = TimestampTzPlusMilliseconds(now, s->reclaim_ms);
 	}
 	else if (visit->outcome == PAIMON_WORK_BLOCKED || visit->failed)
@@ -360,7 +389,7 @@ paimon_worker_serve_requests(void)
 			continue;
 		}
 		any = true;
-		work_on(r->relid, 0, r->work, r->bucket, &visit);
+		work_on(r->relid, 0, r->work, r->bucket, NULL, &visit);
 		my_request = NULL;
 		/* another worker's compaction is waited for; one in a session's transaction may last for long */
 		if (visit.busy && (paimon_others_compact(r->relid) || r->put_back < PUT_BACK_ANYWAY))
@@ -369,6 +398,16 @@ paimon_worker_serve_requests(void)
 			paimon_request_finish(r, visit.outcome, visit.snapshot_id, visit.failed ? visit.edata : NULL);
 	}
 	return any;
+}
+
+/*
+ * Whoever flushes or compacts a table frees at once what former flushes and compactions have left: while a worker is at a merge nobody else might do it, and
+ * what is written meanwhile would make the fork longer.
+ */
+static int
+reclaim_too(Oid relid)
+{
+	return TimestampDifferenceExceeds(state_of(relid)->reclaimed, GetCurrentTimestamp(), RECLAIM_FIRST_MS) ? PAIMON_WORK_RECLAIM : 0;
 }
 
 /* Flushes what is due, and sweeps where files were left.  *later: something is due that has to wait. */
@@ -386,7 +425,7 @@ paimon_worker_flush_due(bool *later)
 
 		CHECK_FOR_INTERRUPTS();
 		if (list[i].sweep && !paimon_my_slot->helper && paimon_failure_next_try(MyDatabaseId, list[i].relid, false, -1) <= now)
-			work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, -1, &visit);
+			work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, -1, NULL, &visit);
 		if (!list[i].due)
 			continue;
 		if (state_of(list[i].relid)->flush_after > now || paimon_failure_next_try(MyDatabaseId, list[i].relid, false, -1) > now ||
@@ -397,7 +436,7 @@ paimon_worker_flush_due(bool *later)
 		}
 		if (!paimon_my_slot->helper && i + 1 < n)
 			paimon_helpers_wake(MyDatabaseId);
-		work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_FLUSH, -1, &visit);
+		work_on(list[i].relid, list[i].storage_id, PAIMON_WORK_FLUSH | reclaim_too(list[i].relid), -1, NULL, &visit);
 		any |= visit.progress;
 		(void) paimon_worker_serve_requests();
 	}
@@ -428,10 +467,42 @@ cleaning_work(const TableState *s, TimestampTz now, bool *later)
 
 	if (reclaim && s->reclaim_after <= now)
 		return PAIMON_WORK_RECLAIM | (s->expire ? PAIMON_WORK_EXPIRE : 0);
-	if (s->trim && s->trim_after <= now)
-		return PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP;
+	if (s->trim && (s->trim_after <= now || s->trim_busy <= now))
+		return PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP | PAIMON_WORK_FAR | (s->trim_after <= now ? 0 : PAIMON_WORK_BUSY);
 	*later |= reclaim || s->trim;
 	return 0;
+}
+
+/*
+ * Posts jobs for what holds the fork's end.  Moving that has not made the fork shorter, though nothing was written meanwhile, is not tried again for a while.
+ */
+static bool
+move_far(TableState *s, const PaimonVisit *visit)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		any = false;
+
+	if (s->moved_gain > 0 && visit->relocation.end > s->moved_end - s->moved_gain / 2)
+	{
+		s->move_ms = Min(Max(s->move_ms * 2, MOVE_FIRST_MS), MOVE_MAX_MS);
+		s->move_after = TimestampTzPlusMilliseconds(now, s->move_ms);
+	}
+	else if (s->moved_gain > 0)
+		s->move_ms = 0;
+	s->moved_gain = 0;
+	if (visit->nfar == 0 || now < s->move_after)
+		return false;
+	for (int i = 0; i < visit->nfar; i++)
+	{
+		const PaimonCompactWanted *w = &visit->far[i];
+
+		if (paimon_failure_next_try(MyDatabaseId, s->relid, true, w->bucket) <= now)
+			any |= paimon_job_post(s->relid, w->bucket, w->bytes, false, &visit->relocation);
+	}
+	s->moved_end = visit->relocation.end;
+	s->moved_gain = any ? visit->relocation.gain : 0;
+	paimon_helpers_wake(MyDatabaseId);
+	return any;
 }
 
 static void
@@ -459,8 +530,10 @@ reclaim_some(bool *later)
 		CHECK_FOR_INTERRUPTS();
 		if (work == 0 || paimon_failure_next_try(MyDatabaseId, lfirst_oid(lc), false, -1) > now)
 			continue;
-		work_on(lfirst_oid(lc), 0, work, -1, &visit);
+		work_on(lfirst_oid(lc), 0, work, -1, NULL, &visit);
 		*later |= visit.reclaim_pending;
+		if ((work & PAIMON_WORK_FAR) && !visit.gone)
+			*later |= move_far(state_of(lfirst_oid(lc)), &visit);
 	}
 }
 
@@ -505,15 +578,21 @@ take_news(void)
 		if (news & (PAIMON_NEWS_COMPACTED | PAIMON_NEWS_NOT_COMPACTED))
 			after_compaction(relid, (news & PAIMON_NEWS_COMPACTED) != 0);
 		if (news & PAIMON_NEWS_FLUSHED)
+		{
 			s->compact = true;
+			s->moved_gain = 0;
+		}
 		s->reclaim |= (news & PAIMON_NEWS_RECLAIM) != 0;
 		s->expire |= (news & PAIMON_NEWS_COMPACTED) != 0;
 		if (news & (PAIMON_NEWS_FLUSHED | PAIMON_NEWS_COMPACTED))
 		{
 			s->reclaim = true;
 			s->reclaim_after = now;
-			s->reclaim_ms = paimon_naptime;
-			s->trim_after = TimestampTzPlusMilliseconds(now, TRIM_MS);
+			s->reclaim_ms = RECLAIM_FIRST_MS / 2;
+			s->trim_after = TimestampTzPlusMilliseconds(now, TRIM_NAPS * paimon_naptime);
+			if (!s->trim)
+				s->trim_busy = TimestampTzPlusMilliseconds(now, TRIM_BUSY_MS);
+			s->trim = true;
 		}
 	}
 	paimon_workers_lock();
@@ -531,7 +610,7 @@ look_at(Oid relid, bool *later)
 	PaimonVisit visit;
 	TableState *s;
 
-	work_on(relid, 0, PAIMON_WORK_LOOK, -1, &visit);
+	work_on(relid, 0, PAIMON_WORK_LOOK, -1, NULL, &visit);
 	if (visit.gone)
 		return;
 	s = state_of(relid);
@@ -545,7 +624,7 @@ look_at(Oid relid, bool *later)
 
 		/* what failed, or finds no place, is looked at again */
 		if (paimon_failure_next_try(MyDatabaseId, relid, true, w->bucket) <= now &&
-			paimon_job_post(relid, w->bucket, w->bytes, w->urgent))
+			paimon_job_post(relid, w->bucket, w->bytes, w->urgent, NULL))
 			continue;
 		s->compact = true;
 		s->compact_after = TimestampTzPlusMilliseconds(now, STALL_FIRST_MS * 10);
@@ -650,18 +729,27 @@ paimon_worker_run_job(void)
 {
 	PaimonJob	job;
 	PaimonVisit visit;
+	bool		compacted = false;
 
 	if (!paimon_job_take(may_take_large(), &job))
 		return false;
 	alone = paimon_my_slot->large && !paimon_my_slot->helper;
-	work_on(job.relid, 0, PAIMON_WORK_COMPACT_NEXT | (job.urgent ? PAIMON_WORK_HURRY : 0), job.bucket, &visit);
+	for (int round = 0; round < (job.relocation.cutoff > 0 ? MOVE_ROUNDS : 1); round++)
+	{
+		work_on(job.relid, 0, PAIMON_WORK_COMPACT_NEXT | (job.urgent ? PAIMON_WORK_HURRY : 0) | reclaim_too(job.relid), job.bucket,
+				&job.relocation, &visit);
+		compacted |= visit.compacted;
+		if (!visit.compacted || visit.gone || visit.failed || visit.outcome != PAIMON_WORK_DONE)
+			break;
+		(void) paimon_worker_serve_requests();
+	}
 	alone = false;
 	paimon_job_end(&job);
 	if (visit.gone || paimon_my_slot->helper)
 		return true;
 	/* neither: it does not want it any more */
-	if (visit.compacted || visit.failed || visit.outcome != PAIMON_WORK_DONE)
-		after_compaction(job.relid, visit.compacted);
+	if (compacted || visit.failed || visit.outcome != PAIMON_WORK_DONE)
+		after_compaction(job.relid, compacted);
 	if (yielded)
 		state_of(job.relid)->yields++;
 	return true;
@@ -728,14 +816,36 @@ sweep(void)
 	foreach(lc, paimon_list_tables())
 	{
 		PaimonVisit visit;
+		int			far = PAIMON_WORK_FAR | (state_of(lfirst_oid(lc))->trim_after > now ? PAIMON_WORK_BUSY : 0);
 
 		CHECK_FOR_INTERRUPTS();
-		work_on(lfirst_oid(lc), 0, PAIMON_WORK_CHECK | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, -1, &visit);
+		work_on(lfirst_oid(lc), 0, PAIMON_WORK_CHECK | PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP | far, -1, NULL, &visit);
+		if (!visit.gone)
+			(void) move_far(state_of(lfirst_oid(lc)), &visit);
 		(void) paimon_worker_serve_requests();
 	}
 	paimon_workers_lock();
 	paimon_database_note(MyDatabaseId)->swept = now;
 	paimon_workers_unlock();
+}
+
+/* How long the scheduler may sleep: what waits for the horizon is looked at more often than all else. */
+static long
+nap(void)
+{
+	HASH_SEQ_STATUS seq;
+	TableState *s;
+	long		result = paimon_naptime;
+
+	if (states == NULL)
+		return result;
+	hash_seq_init(&seq, states);
+	while ((s = hash_seq_search(&seq)) != NULL)
+	{
+		if (s->reclaim)
+			result = Min(result, Max(TimestampDifferenceMilliseconds(GetCurrentTimestamp(), s->reclaim_after), RECLAIM_FIRST_MS / 2));
+	}
+	return result;
 }
 
 static bool
@@ -793,7 +903,7 @@ loop(void)
 		if (!any && (paimon_max_workers == 0 || !paimon_worker_extension_here() || TimestampDifferenceExceeds(active, now, IDLE_EXIT_MS)))
 			return;
 		if (!more)
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, paimon_naptime, PG_WAIT_EXTENSION);
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, nap(), PG_WAIT_EXTENSION);
 	}
 }
 

@@ -303,7 +303,7 @@ ask_workers(const Stall *s)
 	for (int i = 0; i < nwanted; i++)
 	{
 		if (paimon_failure_next_try(MyDatabaseId, relid, true, wanted[i].bucket) <= now)
-			(void) paimon_job_post(relid, wanted[i].bucket, wanted[i].bytes, true);
+			(void) paimon_job_post(relid, wanted[i].bucket, wanted[i].bytes, true, NULL);
 	}
 	if (wanted != NULL)
 		pfree(wanted);

@@ -106,7 +106,7 @@ flush_once(Oid relid, PaimonVisit *visit)
 
 /* Compacts a bucket once.  flags: PAIMON_DO_xxx.  Returns the number of buckets, 0 if the table could not be had. */
 static int
-compact_once(Oid relid, int bucket, int flags, PaimonVisit *visit)
+compact_once(Oid relid, int bucket, int flags, const PaimonRelocation *relocation, PaimonVisit *visit)
 {
 	Relation	rel;
 	int			nbuckets = 0;
@@ -122,7 +122,7 @@ compact_once(Oid relid, int bucket, int flags, PaimonVisit *visit)
 
 		report("compacting", rel);
 		if ((flags & PAIMON_DO_REQUESTED) || !table->options.write_only)
-			paimon_compact_bucket(rel, table, PAIMON_FLUSH_WORKER, bucket, flags, &result);
+			paimon_compact_bucket(rel, table, PAIMON_FLUSH_WORKER, bucket, flags, relocation, &result);
 		if (result.busy || result.lost)
 			visit->outcome = PAIMON_WORK_BLOCKED;
 		visit->busy = result.busy;
@@ -154,7 +154,7 @@ compact_buckets(Oid relid, int bucket, bool full, PaimonVisit *visit)
 			int			n;
 
 			CHECK_FOR_INTERRUPTS();
-			n = compact_once(relid, b, PAIMON_DO_REQUESTED | (full ? PAIMON_DO_FULL : 0), visit);
+			n = compact_once(relid, b, PAIMON_DO_REQUESTED | (full ? PAIMON_DO_FULL : 0), NULL, visit);
 			any |= visit->compacted;
 			if (bucket < 0)
 				nbuckets = n;
@@ -238,9 +238,35 @@ reclaim(Oid relid, bool sweep, PaimonVisit *visit)
 		paimon_reclaim_table(rel, table, sweep, &result);
 		visit->reclaim_pending |= result.pending;
 		visit->freed = result.extents;
+		visit->end_is_free = result.end_is_free;
 		if (result.extents > 0 || result.pages_truncated > 0)
 			elog(DEBUG1, "table \"%s\": %u extents freed (%u files, %u orphans), %u pages truncated", RelationGetRelationName(rel),
 				 result.extents, result.files, result.orphans, result.pages_truncated);
+		paimon_table_release(table);
+		relation_close(rel, NoLock);
+	}
+	CommitTransactionCommand();
+}
+
+/* What holds the fork's end?  Not for write-only tables, which are compacted on request. */
+static void
+look_at_far_end(Oid relid, bool busy, MemoryContext cxt, PaimonVisit *visit)
+{
+	Relation	rel;
+
+	begin("looking at", relid);
+	rel = open_conditionally(relid, visit);
+	if (rel != NULL)
+	{
+		PaimonTable *table = paimon_table_get(rel, false);
+
+		if (!table->options.write_only)
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			visit->far = paimon_relocation_wanted(rel, table, busy, &visit->relocation, &visit->nfar);
+			MemoryContextSwitchTo(old);
+		}
 		paimon_table_release(table);
 		relation_close(rel, NoLock);
 	}
@@ -282,7 +308,7 @@ check(Oid relid, PaimonVisit *visit)
 }
 
 static void
-do_visit(Oid relid, int work, int bucket, MemoryContext cxt, PaimonVisit *visit)
+do_visit(Oid relid, int work, int bucket, const PaimonRelocation *relocation, MemoryContext cxt, PaimonVisit *visit)
 {
 	if (work & PAIMON_WORK_CHECK)
 		check(relid, visit);
@@ -297,7 +323,7 @@ do_visit(Oid relid, int work, int bucket, MemoryContext cxt, PaimonVisit *visit)
 		if (work & PAIMON_WORK_COMPACT)
 			compact_buckets(relid, bucket, (work & PAIMON_WORK_FULL) != 0, visit);
 		else
-			(void) compact_once(relid, bucket, (work & PAIMON_WORK_HURRY) ? PAIMON_DO_HURRY : 0, visit);
+			(void) compact_once(relid, bucket, (work & PAIMON_WORK_HURRY) ? PAIMON_DO_HURRY : 0, relocation, visit);
 		visit->compacting = false;
 	}
 	if (work & PAIMON_WORK_LOOK)
@@ -309,7 +335,16 @@ do_visit(Oid relid, int work, int bucket, MemoryContext cxt, PaimonVisit *visit)
 	if ((work & (PAIMON_WORK_EXPIRE | PAIMON_WORK_RECLAIM)) && visit->outcome == PAIMON_WORK_DONE && !visit->gone)
 		expire(relid, (work & PAIMON_WORK_EXPIRE) != 0, visit);
 	if ((work & PAIMON_WORK_RECLAIM) && visit->outcome == PAIMON_WORK_DONE && !visit->gone)
+	{
+		visit->reclaiming = true;
 		reclaim(relid, (work & PAIMON_WORK_SWEEP) != 0, visit);
+	}
+	if ((work & PAIMON_WORK_FAR) && visit->outcome == PAIMON_WORK_DONE && !visit->gone && !visit->reclaim_pending)
+	{
+		look_at_far_end(relid, (work & PAIMON_WORK_BUSY) != 0, cxt, visit);
+		if (visit->nfar > 0)
+			PAIMON_STOP_POINT("relocation-decided");
+	}
 }
 
 /* After an error: as autovacuum does it. */
@@ -343,7 +378,7 @@ context_callback(void *arg)
 }
 
 void
-paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVisit *visit)
+paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, const PaimonRelocation *relocation, PaimonVisit *visit)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	ErrorContextCallback callback = {error_context_stack, context_callback, &relid};
@@ -355,7 +390,7 @@ paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVis
 	error_context_stack = &callback;
 	PG_TRY();
 	{
-		do_visit(relid, work, bucket, cxt, visit);
+		do_visit(relid, work, bucket, relocation, cxt, visit);
 	}
 	PG_CATCH();
 	{
@@ -376,13 +411,13 @@ paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, PaimonVis
 	if ((work & PAIMON_WORK_FLUSH) && !visit->gone && !visit->compacting && (visit->failed || visit->outcome != PAIMON_WORK_DONE))
 		paimon_shared_request_again(MyDatabaseId, relid);
 	/* What was taken out of the log's chain and not freed is an orphan now; a sweep that was asked for has not been done. */
-	if (visit->failed && (work & PAIMON_WORK_RECLAIM) && !visit->gone)
+	if (visit->failed && visit->reclaiming && !visit->gone)
 		paimon_shared_request_sweep(MyDatabaseId, relid);
 	if (visit->failed)
 		paimon_failure_note(MyDatabaseId, relid, visit->compacting, visit->compacting ? visit->bucket : -1, visit->edata);
 	else if (visit->outcome == PAIMON_WORK_DONE)
 	{
-		if (work & (PAIMON_WORK_FLUSH | PAIMON_WORK_RECLAIM | PAIMON_WORK_CHECK))
+		if ((work & (PAIMON_WORK_FLUSH | PAIMON_WORK_CHECK)) || ((work & PAIMON_WORK_RECLAIM) && !(work & PAIMON_WORK_COMPACT_NEXT)))
 			paimon_failure_clear(MyDatabaseId, relid, false, -1);
 		if (work & (PAIMON_WORK_COMPACT | PAIMON_WORK_COMPACT_NEXT | PAIMON_WORK_LOOK))
 			paimon_failure_clear(MyDatabaseId, relid, true,

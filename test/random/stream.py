@@ -20,7 +20,9 @@ from pgwire import Hung, Lost, ServerError               # noqa: E402
 from server import Server                                # noqa: E402
 
 MAX_WRITE_AMPLIFICATION = 12
-MAX_SIZE = 1.6              # of the compacted size
+MAX_SIZE = 1.6              # of the compacted size: live files, and the fork,
+FORK_BYTES = 6e6            # which may have that much beside
+REST = 20                   # seconds without a change: nothing more will come
 MAX_WAIT = 5.0              # seconds
 SLACK = 3                   # runs of transactions that had begun to write: at most one a client
 
@@ -75,6 +77,7 @@ class Stream:
         self.problems = []
         self.changed = threading.Condition()
         self.pause, self.stop, self.resting = False, False, 0
+        self.longest_fork = 0.0
         self.most_runs, self.compared, self.in_heap = 0, 0, [0] * args.clients
         self.watcher.query(SCHEMA.format(t=self.table, options=args.options))
         # All keys are there from the start, so the size does not grow with the stream.
@@ -129,6 +132,7 @@ class Stream:
         while time.monotonic() < until and not any(c.error for c in clients):
             stats = self.stats()
             self.most_runs = max(self.most_runs, int(stats['runs']))
+            self.longest_fork = max(self.longest_fork, self.fork())
             if stats['runs'] > stats['stop_trigger'] + SLACK:
                 self.problem('%d runs, the stop trigger is %d' % (stats['runs'], stats['stop_trigger']))
             if self.args.reads:
@@ -161,16 +165,24 @@ class Stream:
         row = self.watcher.query("SELECT coalesce(sum(file_size_in_bytes), 0), pg_relation_size('%s') FROM paimon.files('%s')" % (self.table, self.table))[0]
         return float(row[0]), float(row[1])
 
+    def fork(self):
+        return float(self.watcher.one("SELECT pg_relation_size('%s')" % self.table))
+
     def settled(self):
-        """All flushed, and until compaction and reclaim leave the table alone."""
+        """All flushed, and until compaction and reclaim leave the table alone: what they want they have done when its size stays the same for long."""
         self.watcher.query("SELECT paimon.flush('%s')" % self.table)
-        until, same, before = time.monotonic() + 60, 0, None
-        while time.monotonic() < until and same < 2:
+        until, since, before = time.monotonic() + 90, time.monotonic(), None
+        while time.monotonic() < until:
             now = (self.watcher.one("SELECT count(*) FROM paimon.compaction_history WHERE \"table\" = '%s'::regclass" % self.table),
-                   self.watcher.one("SELECT count(*) FROM paimon.compaction_progress WHERE \"table\" = '%s'::regclass" % self.table),
-                   self.watcher.one("SELECT paimon.test_sweep('%s')" % self.table), self.sizes())
-            same = same + 1 if now == before and now[1] == '0' else 0
+                   self.watcher.one("SELECT count(*) FROM paimon.compaction_progress WHERE \"table\" = '%s'::regclass" % self.table), self.sizes())
+            if now != before or now[1] != '0':
+                since = time.monotonic()
+            live, fork = now[2]
+            if time.monotonic() - since > (REST if fork > MAX_SIZE * live + FORK_BYTES else 1):
+                break
             before = now
+            with self.changed:
+                self.changed.wait(0.1)
         return self.sizes()
 
     def history(self):
@@ -211,7 +223,7 @@ class Stream:
         live, fork = self.settled()
         self.same('when it has settled')
         self.watcher.query("SELECT paimon.compact('%s')" % self.table)
-        compacted_live, compacted_fork = self.sizes()
+        compacted_live, compacted_fork = self.settled()
         self.same('when it is compacted')
         print('%s: %.0f s, %d commits, %.0f rows/s' % (self.name, spent, sum(c.batches for c in clients), sum(c.batches for c in clients) * self.rows / spent))
         print('    most runs %d (stop trigger %d), write amplification %.2f (rewrite factor %.2f), %d flushes, %d large commits, %d compactions' % (
@@ -220,11 +232,18 @@ class Stream:
         print('    longest commit %.2f s, %d stalls of %.2f s together; %d comparisons' % (longest, stats['stalls'], stats['stall_seconds'], self.compared))
         print('    live files %.1f MB, fork %.1f MB; compacted %.1f MB, fork %.1f MB: %.2f and %.2f times' % (
             live / 1e6, fork / 1e6, compacted_live / 1e6, compacted_fork / 1e6, live / compacted_live, fork / compacted_live))
+        print('    longest fork of the stream %.1f MB, %.2f times; %s relocations' % (
+            self.longest_fork / 1e6, self.longest_fork / compacted_live,
+            self.watcher.one("SELECT count(*) FROM paimon.compaction_history WHERE \"table\" = '%s'::regclass AND reason = 'relocation'" % self.table)))
         self.history()
         if stats['write_amplification'] >= MAX_WRITE_AMPLIFICATION:
             self.problem('write amplification %.2f' % stats['write_amplification'])
         if longest > MAX_WAIT:
             self.problem('a commit took %.2f s' % longest)
+        if fork > MAX_SIZE * compacted_live + FORK_BYTES:
+            self.problem('the fork is %.1f MB at rest, the table compacted %.1f MB' % (fork / 1e6, compacted_live / 1e6))
+        if compacted_fork > MAX_SIZE * compacted_live + FORK_BYTES:
+            self.problem('the fork is %.1f MB after a full compaction, its files %.1f MB' % (compacted_fork / 1e6, compacted_live / 1e6))
         if live > MAX_SIZE * compacted_live:
             self.problem('live files %.2f times the compacted size' % (live / compacted_live))
         for row in self.watcher.query("SELECT severity, object, problem FROM paimon.verify('%s')" % self.table):

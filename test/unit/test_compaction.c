@@ -43,6 +43,8 @@ parse(const char *text)
 		r->nfiles = 1;
 		if (*end == 'd')
 			r->deletes = strtoll(end + 1, &end, 10);
+		if (*end == 'f')
+			r->far_bytes = strtoll(end + 1, &end, 10);
 		text = end;
 		nruns++;
 	}
@@ -361,6 +363,37 @@ test_level0(void)
 	EXPECT("0:1 2:50", LEVEL0, 0, 1, 1);
 }
 
+/* Files far out: only if asked for, and only if nothing else is to be done; level 0 is lifted, others stay in their level. */
+static void
+test_relocation(void)
+{
+	PaimonCompactionPlan p;
+
+	reset();
+	EXPECT_NOTHING("0:1f1 5:500f100");
+	now.relocate = true;
+	EXPECT_NOTHING("0:1 1:20 5:500");
+	EXPECT("0:1 1:20 5:500f100", RELOCATION, 2, 1, 5);
+	EXPECT("0:1f1 5:500f100", RELOCATION, 0, 1, 4);
+	EXPECT("0:1f1", RELOCATION, 0, 1, 5);
+	EXPECT("0:1f1 1:20 5:500", RELOCATION, 0, 2, 4);
+	EXPECT("1:20f1 5:500f1", RELOCATION, 0, 1, 1);
+	EXPECT("!0:1f1 5:500f1", RELOCATION, 1, 1, 5);
+	EXPECT_NOTHING("!0:1f1 5:500");
+
+	/* what the options want comes first */
+	EXPECT("0:1 1:1 2:1 3:50f50", SIZE_RATIO, 0, 3, 2);
+
+	/* delete rows stay: older snapshots get the new file, too */
+	p = pick("5:500d10");
+	CHECK_EQ(p.reason, PAIMON_COMPACT_NOTHING);
+	parse("5:500d10");
+	runs[0].far_bytes = 1;
+	CHECK_EQ(paimon_compaction_pick(runs, nruns, &opt, &now, &p), PAIMON_OK);
+	CHECK_EQ(p.reason, PAIMON_COMPACT_RELOCATION);
+	CHECK(!p.drop_deletes);
+}
+
 static void
 test_deletes(void)
 {
@@ -425,10 +458,10 @@ test_check(void)
 	runs[2].group = runs[0].group;
 	CHECK(!paimon_compaction_check(runs, nruns, &problem));
 
-	for (int i = 0; i <= PAIMON_COMPACT_LEVEL0; i++)
+	for (int i = 0; i <= PAIMON_COMPACT_RELOCATION; i++)
 		for (int j = 0; j <= i; j++)
 			CHECK((strcmp(paimon_compaction_reason_name(i), paimon_compaction_reason_name(j)) == 0) == (i == j));
-	CHECK(strcmp(paimon_compaction_reason_name(PAIMON_COMPACT_LEVEL0), "unknown") != 0);
+	CHECK(strcmp(paimon_compaction_reason_name(PAIMON_COMPACT_RELOCATION), "unknown") != 0);
 }
 
 /* ---- files ---- */
@@ -555,6 +588,13 @@ test_sections(void)
 	add_file(0, 2, 'a', 'b', 9, 9);
 	EXPECT_STEPS("R:0");
 	fopt.drop_deletes = false;
+
+	/* what is to be moved is rewritten, wherever it is */
+	add_file(1, 2, 'a', 'c', 70, 0);
+	add_file(1, 2, 'd', 'f', 70, 0);
+	files[1].move = true;
+	add_file(0, 0, 'g', 'h', 70, 0);
+	EXPECT_STEPS("K:0 R:1 U:2");
 
 	/* all, if that is wanted */
 	fopt.force_rewrite = true;
@@ -756,6 +796,7 @@ main(int argc, char **argv)
 	test_groups();
 	test_pending();
 	test_level0();
+	test_relocation();
 	test_deletes();
 	test_check();
 	test_sections();

@@ -320,7 +320,7 @@ sim_apply(SimBucket *b, const PaimonCompactionPlan *p, uint64_t first_id)
 			SimFile    *f = b->runs[first + r]->files[i];
 
 			inputs[n] = f;
-			files[n] = (PaimonCompactionFile) {{f->lo, 4}, {f->hi, 4}, (int64_t) f->n * SIM_ROW, f->n, f->deletes, f->level, r};
+			files[n] = (PaimonCompactionFile) {{f->lo, 4}, {f->hi, 4}, (int64_t) f->n * SIM_ROW, f->n, f->deletes, f->level, r, false};
 		}
 	CHECK_EQ(n, p->nfiles);
 	CHECK_EQ(paimon_compaction_sections(files, n, &fo, &alloc, &s), PAIMON_OK);
