@@ -79,6 +79,31 @@ paimon_ordinal_is_dead(uint64 ordinal)
 	return false;
 }
 
+/* Runs that were begun after that are dead as a whole.  They are not looked at any more: their columns may have been rolled back, too. */
+static void
+drop_runs_from(uint64 start)
+{
+	ListCell   *lc,
+			   *lc2;
+
+	foreach(lc, paimon_bufxact.buffers)
+	{
+		WriteBuffer *wb = lfirst(lc);
+
+		foreach(lc2, wb->spills)
+		{
+			SpillRun   *run = lfirst(lc2);
+
+			if (run->min_ordinal < start || run->nfiles == 0)
+				continue;
+			run->nfiles = 0;
+			run->rows = 0;
+			run->repeats = false;
+			wb->left_files = true;
+		}
+	}
+}
+
 /* Kills all ordinals given out from `start` on; earlier dead ranges inside are swallowed. */
 void
 paimon_wb_kill_from(uint64 start)
@@ -87,6 +112,7 @@ paimon_wb_kill_from(uint64 start)
 
 	if (start >= x->next_ordinal)
 		return;
+	drop_runs_from(start);
 	while (x->ndead > 0 && x->dead[x->ndead - 1].start >= start)
 		x->ndead--;
 	if (x->ndead > 0 && x->dead[x->ndead - 1].end >= start)
@@ -172,6 +198,23 @@ begin_transaction(void)
 	}
 }
 
+static bool
+same_columns(TupleDesc a, TupleDesc b)
+{
+	if (a->natts != b->natts)
+		return false;
+	for (int i = 0; i < a->natts; i++)
+	{
+		if (TupleDescAttr(a, i)->attisdropped != TupleDescAttr(b, i)->attisdropped)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Columns that a sub-transaction has added or dropped may come back, or go, with it.  What was written before is then spilled as it was: a run holds only rows that
+ * are rolled back with the columns it was written for, or none of them.
+ */
 static WriteBuffer *
 wb_get(PaimonTable *table, Relation rel)
 {
@@ -180,6 +223,8 @@ wb_get(PaimonTable *table, Relation rel)
 
 	if (wb != NULL)
 	{
+		if (unlikely(wb->table != table) && GetCurrentTransactionNestLevel() > 1 && !same_columns(wb->table->desc->tupdesc, table->desc->tupdesc))
+			paimon_wb_spill(wb, rel);
 		wb->table = table;
 		return wb;
 	}

@@ -706,7 +706,7 @@ paimon_spill_clean(WriteBuffer *wb, Relation rel)
 	{
 		SpillRun   *run = lfirst(lc);
 
-		if (run->repeats || touches_dead(run))
+		if (run->nfiles > 0 && (run->repeats || touches_dead(run)))
 		{
 			wb->left_files = true;
 			rewrite_run(wb, rel, run);

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "nodes/bitmapset.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
@@ -125,26 +126,65 @@ group_check(PaimonRunGroup *g, PaimonResult result)
 		group_corrupt(g, result);
 }
 
-/* Room for the attributes of a newer definition of the table. */
+/* Is a column that was loaded from the table's definition still what the definition says? */
+static bool
+still_holds(const PaimonRunGroup *g, const PaimonRowDesc *desc, uint32 c)
+{
+	Form_pg_attribute att;
+	Datum		value;
+	bool		isnull;
+
+	if (c >= (uint32) desc->tupdesc->natts)
+		return false;
+	att = TupleDescAttr(desc->tupdesc, c);
+	if (bms_is_member(c, g->dropped))
+		return att->attisdropped;
+	if (c < g->ncolumns || att->attisdropped || desc->in_key[c] || g->nrows == 0)
+		return true;
+	if (g->types[c] != att->atttypid)
+		return false;
+	paimon_row_missing(desc, c, &value, &isnull);
+	if (isnull || (g->nulls[c] != NULL && g->nulls[c][0]))
+		return isnull == (g->nulls[c] != NULL && g->nulls[c][0]);
+	return datumIsEqual(g->values[c][0], value, att->attbyval, att->attlen);
+}
+
+/*
+ * Another definition of the table: room for its attributes, and nothing more of those that an ALTER TABLE that was rolled back had dropped or added.  Nobody reads
+ * the group while these change: ALTER TABLE refuses tables in use.
+ */
 static void
 group_set_desc(PaimonRunGroup *g, const PaimonRowDesc *desc)
 {
 	uint32		natts = desc->tupdesc->natts;
 
+	if (g->desc == desc)
+		return;
+	for (uint32 c = 0; c < g->natts; c++)
+	{
+		if (g->values[c] == NULL || still_holds(g, desc, c))
+			continue;
+		g->values[c] = NULL;
+		g->nulls[c] = NULL;
+		g->dropped = bms_del_member(g->dropped, c);
+	}
 	g->desc = desc;
 	if (natts <= g->natts)
 		return;
 	{
 		const Datum **values = MemoryContextAllocZero(g->cxt, natts * sizeof(Datum *));
 		const bool **nulls = MemoryContextAllocZero(g->cxt, natts * sizeof(bool *));
+		Oid		   *types = MemoryContextAllocZero(g->cxt, natts * sizeof(Oid));
 
 		if (g->natts > 0)
 		{
+			memcpy(types, g->types, g->natts * sizeof(Oid));
 			memcpy(values, g->values, g->natts * sizeof(Datum *));
 			memcpy(nulls, g->nulls, g->natts * sizeof(bool *));
 		}
 		g->values = values;
 		g->nulls = nulls;
+		g->types = types;
 		g->natts = natts;
 	}
 }
@@ -472,6 +512,7 @@ paimon_run_group_load(PaimonRunGroup *g, int c)
 	{
 		case SOURCE_NULL:
 			group_load_constant(g, c, (Datum) 0, true);
+			g->dropped = bms_add_member(g->dropped, c);
 			break;
 		case SOURCE_KEY:
 			group_load_key(g, c);
@@ -490,6 +531,7 @@ paimon_run_group_load(PaimonRunGroup *g, int c)
 					value = datumCopy(value, att->attbyval, att->attlen);
 				}
 				group_load_constant(g, c, value, isnull);
+				g->types[c] = TupleDescAttr(g->desc->tupdesc, c)->atttypid;
 				break;
 			}
 		case SOURCE_COLUMN:

@@ -24,6 +24,8 @@ struct PaimonRunGroup
 	/* by attribute: the whole column once it was asked for, else NULL; nulls[c] NULL: no nulls */
 	const Datum **values;
 	const bool **nulls;
+	Oid		   *types;			/* of values that were not in the file, as loaded */
+	struct Bitmapset *dropped;	/* attributes whose values are NULL because the column was dropped when they were loaded */
 
 	/* kinds, once loaded: NULL if all rows have kind `kind` */
 	const uint8 *kinds;
