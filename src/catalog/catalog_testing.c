@@ -192,7 +192,11 @@ static void
 at_commit(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_PRE_COMMIT && pending_storage != 0)
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
 		publish(pending_storage);
+		PopActiveSnapshot();
+	}
 	pending_storage = 0;
 }
 

@@ -582,6 +582,53 @@ adopt_by_option(AlterPlan *plan, AlterTableStmt *stmt)
 	}
 }
 
+/*
+ * A partitioned table without indexes, and all of whose partitions are ours, becomes ours when it gets its key: the partitions' keys could not belong
+ * to a btree.  (pg_dump makes keys after partitions, and a table created with default_table_access_method has no mark before.)
+ */
+static void
+adopt_by_key(AlterPlan *plan, AlterTableStmt *stmt)
+{
+	bool		adds = false;
+	bool		leaves = false;
+	List	   *tree;
+	ListCell   *lc;
+
+	if (plan->was_paimon || plan->relkind != RELKIND_PARTITIONED_TABLE || paimon_ddl_has_index(plan->relid))
+		return;
+	foreach(lc, stmt->cmds)
+		adds |= adds_key(lfirst(lc));
+	if (!adds)
+		return;
+
+	LockRelationOid(plan->relid, AccessExclusiveLock);
+	tree = find_all_inheritors(plan->relid, stmt->relation->inh ? AccessExclusiveLock : AccessShareLock, NULL);
+	foreach(lc, tree)
+	{
+		Oid			relid = lfirst_oid(lc);
+
+		if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		{
+			if (!paimon_is_table(relid) && paimon_ddl_has_index(relid))
+				return;
+			continue;
+		}
+		if (!paimon_is_table(relid))
+			return;
+		leaves = true;
+	}
+	if (!leaves)
+		return;
+	foreach(lc, tree)
+	{
+		Oid			relid = lfirst_oid(lc);
+
+		if ((relid == plan->relid || stmt->relation->inh) && get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE && !paimon_is_table(relid))
+			paimon_ddl_mark_parent(relid, NIL);
+	}
+	plan->was_paimon = true;
+}
+
 /* Has the statement anything to do with us, as far as can be seen without a lock? */
 static bool
 concerns_us(AlterTableStmt *stmt)
@@ -618,6 +665,7 @@ paimon_ddl_alter(DdlFrame *frame, AlterTableStmt *stmt)
 		check_attach(stmt, plan.relid);
 		plan.was_paimon = paimon_is_table(plan.relid);
 		adopt_by_option(&plan, stmt);
+		adopt_by_key(&plan, stmt);
 		find_am_change(&plan, stmt);
 	}
 	if (!plan.was_paimon && !plan.will_be_paimon)

@@ -216,7 +216,7 @@ patch_classes(Relation index)
 static void
 patch_relcache(Oid indexid, Oid amid)
 {
-	Relation	index = relation_open(indexid, NoLock);
+	Relation	index = relation_open(indexid, AccessExclusiveLock);	/* nobody has it who could make us wait */
 	MemoryContext old;
 
 	if (index->rd_indam != NULL && index->rd_indexcxt != NULL)

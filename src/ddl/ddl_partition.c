@@ -44,7 +44,7 @@ paimon_ddl_has_index(Oid relid)
 
 /*
  * Make a partitioned table ours: mark it, with `items` as its other options, and
- * flip its key.  It has no partitions, and the caller holds AccessExclusiveLock.
+ * flip its key.  It has no partitions or no key, and the caller holds AccessExclusiveLock.
  */
 void
 paimon_ddl_mark_parent(Oid relid, List *items)

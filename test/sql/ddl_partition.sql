@@ -105,5 +105,28 @@ SELECT tableoid::regclass, * FROM m ORDER BY v;
 ALTER TABLE m ADD PRIMARY KEY (a);
 CREATE INDEX ON m (v);
 
+-- A key that comes after the partitions, as in a restore: the partitioned table becomes ours then.
+CREATE TABLE late (a int, b int) PARTITION BY LIST (a);
+CREATE TABLE late_1 PARTITION OF late FOR VALUES IN (1) PARTITION BY LIST (b);
+CREATE TABLE late_1_1 PARTITION OF late_1 FOR VALUES IN (1) USING paimon;
+INSERT INTO late VALUES (1, 1);
+ALTER TABLE late ADD PRIMARY KEY (a, b);
+INSERT INTO late VALUES (1, 1);
+SELECT tableoid::regclass, * FROM late;
+SELECT indexrelid::regclass, amname FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am a ON a.oid = relam
+WHERE indrelid::regclass::text LIKE 'late%' ORDER BY 1;
+CREATE TABLE late_2 PARTITION OF late FOR VALUES IN (2) USING paimon;
+CREATE TABLE late_3 PARTITION OF late FOR VALUES IN (3) USING heap;
+DROP TABLE late;
+CREATE TABLE late (a int NOT NULL) PARTITION BY LIST (a);
+CREATE TABLE late_1 (a int NOT NULL) USING paimon;
+ALTER TABLE ONLY late ATTACH PARTITION late_1 FOR VALUES IN (1);
+ALTER TABLE ONLY late ADD CONSTRAINT late_pkey PRIMARY KEY (a);
+ALTER TABLE ONLY late_1 ADD CONSTRAINT late_1_pkey PRIMARY KEY (a);
+ALTER INDEX late_pkey ATTACH PARTITION late_1_pkey;
+SELECT indexrelid::regclass, indisvalid, amname FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am a ON a.oid = relam
+WHERE indrelid::regclass::text LIKE 'late%' ORDER BY 1;
+DROP TABLE late;
+
 SET client_min_messages = warning;
 DROP SCHEMA ddl_partition CASCADE;
