@@ -107,6 +107,15 @@ typedef TU_UpdateIndexes PaimonUpdateIndexes;
 #define PAIMON_UPDATE_INDEXES_ALL TU_All
 #endif
 
+/* Whether a role may execute a function, and the parts of a function's name; for files that include utils/acl.h and utils/regproc.h. */
+#if PG_VERSION_NUM < 160000
+#define paimon_can_execute(function, role) (pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK)
+#define paimon_qualified_name_list(name) stringToQualifiedNameList(name)
+#else
+#define paimon_can_execute(function, role) (object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK)
+#define paimon_qualified_name_list(name) stringToQualifiedNameList(name, NULL)
+#endif
+
 /* Pieces of a WAL record: the pointer's type changed from char * (15-17) to const void * (18). */
 static inline void
 paimon_xlog_register_data(const void *data, uint32 len)

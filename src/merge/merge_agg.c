@@ -30,7 +30,9 @@ paimon_agg_find(const char *name)
 const char *
 paimon_merge_function_name(const PaimonMergeColumn *col)
 {
-	return col->agg != NULL ? col->agg->name : NULL;
+	if (col->agg == NULL)
+		return NULL;
+	return col->agg->id == PAIMON_AGG_USER ? col->function : col->agg->name;
 }
 
 /* By default the other way round: the older row's value is the state, and what is stored goes into it. */

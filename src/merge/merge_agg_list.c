@@ -9,7 +9,7 @@
  */
 #include "merge/merge_internal.h"
 
-#define MAPS (PAIMON_MC_BIT(PAIMON_MC_JSON) | PAIMON_MC_BIT(PAIMON_MC_MAP))
+#define MAPS PAIMON_MC_BIT(PAIMON_MC_JSON)
 #define ROWS (PAIMON_MC_BIT(PAIMON_MC_ROWS) | PAIMON_MC_BIT(PAIMON_MC_JSON))
 
 /* Elements of an added or retracted value; NULL has none. */
@@ -256,7 +256,7 @@ map_join(const PaimonAggContext *cx, PaimonJoin how, PaimonAcc *older, const Pai
 }
 
 const PaimonAggFunction paimon_agg_merge_map = {
-	.name = "merge_map", .id = PAIMON_AGG_MERGE_MAP, .classes = MAPS, .types = "jsonb or hstore",
+	.name = "merge_map", .id = PAIMON_AGG_MERGE_MAP, .classes = MAPS, .types = "jsonb",
 	.null_is_nothing = true,
 	.fold = map_fold, .retract = map_retract, .can_join = map_can_join, .join = map_join,
 };

@@ -40,7 +40,6 @@ typedef enum PaimonMergeClass
 	PAIMON_MC_ARRAY,			/* array of anything but rows */
 	PAIMON_MC_ROWS,				/* array of composite */
 	PAIMON_MC_JSON,				/* jsonb: an object where a map, an array where rows are meant */
-	PAIMON_MC_MAP,				/* hstore */
 	PAIMON_MC_OTHER
 } PaimonMergeClass;
 
@@ -149,6 +148,7 @@ struct PaimonMergeColumn
 	bool		ordering;		/* of a sequence group */
 	int			group;			/* that it orders or that protects it; -1 */
 	const PaimonAggFunction *agg;	/* NULL: plain */
+	const char *function;		/* its name, as given */
 	bool		ignore_retract;
 	bool		distinct;
 	const char *delimiter;
@@ -210,6 +210,7 @@ typedef enum PaimonPlanCode
 	PAIMON_PLAN_BAD_VALUE,		/* invalid_parameter_value: this option's value */
 	PAIMON_PLAN_NOT_BUILT,		/* feature_not_supported */
 	PAIMON_PLAN_NO_FUNCTION,	/* undefined_function */
+	PAIMON_PLAN_DENIED,			/* insufficient_privilege */
 	PAIMON_PLAN_NO_MEMORY
 } PaimonPlanCode;
 

@@ -414,6 +414,7 @@ use_function(Planner *p, PaimonMergeColumn *col, const char *name)
 	if (f->classes != 0 && (f->classes & PAIMON_MC_BIT(col->cls)) == 0)
 		return fail(p, PAIMON_PLAN_BAD_TYPE, NULL, "column \"%s\" must be of %s for aggregate function %s", col->name, f->types, name);
 	col->agg = f;
+	col->function = name;
 	return true;
 }
 

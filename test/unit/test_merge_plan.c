@@ -142,7 +142,7 @@ static const Wrong wrong[] = {
 	{AGG "fields.i.aggregate-function=bool_and", PAIMON_PLAN_BAD_TYPE, "must be of boolean"},
 	{AGG "fields.t.aggregate-function=bool_or", PAIMON_PLAN_BAD_TYPE, "must be of boolean"},
 	{AGG "fields.m.aggregate-function=collect", PAIMON_PLAN_BAD_TYPE, "must be of an array"},
-	{AGG "fields.a.aggregate-function=merge_map", PAIMON_PLAN_BAD_TYPE, "must be of jsonb or hstore"},
+	{AGG "fields.a.aggregate-function=merge_map", PAIMON_PLAN_BAD_TYPE, "must be of jsonb for"},
 	{AGG "fields.a.aggregate-function=merge_map_with_keytime;fields.a.ts-field=t", PAIMON_PLAN_BAD_TYPE, "must be of jsonb"},
 	{AGG "fields.a.aggregate-function=nested_update", PAIMON_PLAN_BAD_TYPE, "an array of a composite type or jsonb"},
 	{AGG "fields.t.aggregate-function=nested_partial_update;fields.t.nested-key=k", PAIMON_PLAN_BAD_TYPE, "an array of a composite type or jsonb"},

@@ -1,0 +1,97 @@
+/*-------------------------------------------------------------------------
+ *
+ * merge_user.c
+ *	  A user's SQL function f(state, value) as aggregate function of a column.
+ *
+ * Whoever reads the table, or compacts it, calls the function; so it runs with the rights of the table's owner, and restricted as functions of
+ * indexes are: a superuser's background worker must not run another's code as itself.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_proc.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "parser/parse_func.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/syscache.h"
+
+#include "merge/merge_server.h"
+
+static void
+user_call(const PaimonMergeColumn *col, const PaimonCell *state, const PaimonCell *value, PaimonCell *result, const PaimonAllocator *alloc)
+{
+	PaimonMergeType *t = col->ops_arg;
+	MemoryContext old = paimon_merge_enter(alloc);
+	LOCAL_FCINFO(fcinfo, 2);
+	Oid			user;
+	int			context;
+	Datum		datum;
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(t->owner, context | SECURITY_RESTRICTED_OPERATION);
+	InitFunctionCallInfoData(*fcinfo, &t->function, 2, t->collation, NULL, NULL);
+	fcinfo->args[0].value = (Datum) state->word;
+	fcinfo->args[0].isnull = state->isnull;
+	fcinfo->args[1].value = (Datum) value->word;
+	fcinfo->args[1].isnull = value->isnull;
+	datum = FunctionCallInvoke(fcinfo);
+	result->isnull = fcinfo->isnull;
+	result->word = 0;
+	if (!result->isnull)
+		result->word = (uint64_t) (t->cache->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM(datum)) : datum);
+	SetUserIdAndSecContext(user, context);
+	MemoryContextSwitchTo(old);
+}
+
+static const PaimonMergeOps strict_ops = {.compare = paimon_merge_type_compare, .call = user_call, .call_is_strict = true};
+static const PaimonMergeOps lenient_ops = {.compare = paimon_merge_type_compare, .call = user_call, .call_is_strict = false};
+
+static PaimonPlanCode
+refuse(PaimonPlanError *error, PaimonPlanCode code, const char *format, const char *name, const PaimonMergeColumn *col, const char *type)
+{
+	snprintf(error->message, sizeof(error->message), format, name, col->name, type);
+	return code;
+}
+
+PaimonPlanCode
+paimon_merge_find_function(void *owner, PaimonMergeColumn *col, const char *name, PaimonPlanError *error)
+{
+	PaimonMergeType *t = col->ops_arg;
+	Oid			types[2] = {t->type, t->type};
+	const char *type = format_type_be(t->type);
+	Oid			oid;
+	HeapTuple	tuple;
+	Form_pg_proc proc;
+	PaimonPlanCode code = PAIMON_PLAN_OK;
+
+	if (strcmp(name, "count") == 0)
+		snprintf(error->hint, sizeof(error->hint), "To count, sum a column that holds 1.");
+	oid = LookupFuncName(paimon_qualified_name_list(name), 2, types, true);
+	if (!OidIsValid(oid))
+		return refuse(error, PAIMON_PLAN_NO_FUNCTION,
+					  "aggregate function \"%s\" of column \"%s\" does not exist, nor does a function of that name with two arguments of type %s",
+					  name, col, type);
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(oid));
+	if (!HeapTupleIsValid(tuple))
+		return refuse(error, PAIMON_PLAN_NO_FUNCTION, "function \"%s\" for column \"%s\" of type %s was dropped", name, col, type);
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	if (proc->prokind != PROKIND_FUNCTION || proc->proretset || proc->prorettype != t->type)
+		code = refuse(error, PAIMON_PLAN_BAD_TYPE, "function \"%s\" for column \"%s\" must be a plain function that returns %s", name, col, type);
+	else if (proc->provolatile != PROVOLATILE_IMMUTABLE)
+		code = refuse(error, PAIMON_PLAN_CONFLICT, "function \"%s\" for column \"%s\" of type %s must be immutable", name, col, type);
+	else if (!paimon_can_execute(oid, *(Oid *) owner))
+		code = refuse(error, PAIMON_PLAN_DENIED, "the table's owner may not execute function \"%s\" for column \"%s\" of type %s", name, col, type);
+	else
+	{
+		fmgr_info_cxt(oid, &t->function, t->cxt);
+		t->owner = *(Oid *) owner;
+		col->ops = proc->proisstrict ? &strict_ops : &lenient_ops;
+	}
+	ReleaseSysCache(tuple);
+	return code;
+}
