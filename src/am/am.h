@@ -30,10 +30,14 @@ typedef struct PaimonScanDesc
 	bool		scrolls;
 	bool		forward;
 	int			bucket;
-	/* ANALYZE only (am_size.c) */
+	/* ANALYZE (am_size.c) and TABLESAMPLE (am_sample.c) only */
 	double		rows_per_block;
 	double		position;		/* rows read so far */
 	double		block_end;
+	BlockNumber sample_blocks;	/* blocks for a sampling method */
+	bool		sample_units;	/* ... are units of the reader, else chunks */
+	BlockNumber sample_chunk;	/* the chunk at hand, and the position of its first row */
+	double		chunk_start;
 } PaimonScanDesc;
 
 extern void paimon_scan_open(PaimonScanDesc *scan);
@@ -189,6 +193,7 @@ extern void paimon_relation_vacuum(Relation rel, struct VacuumParams *params, Bu
 /* routines filled in by file */
 extern void paimon_scan_routine(TableAmRoutine *routine);
 extern void paimon_size_routine(TableAmRoutine *routine);
+extern void paimon_sample_routine(TableAmRoutine *routine);
 
 /* am_index.c */
 extern void paimon_index_routine(IndexAmRoutine *amroutine);

@@ -98,6 +98,7 @@ paimon_handler(PG_FUNCTION_ARGS)
 	{
 		paimon_scan_routine(&routine);
 		paimon_size_routine(&routine);
+		paimon_sample_routine(&routine);
 		paimon_other_routine(&routine);
 		routine.type = T_TableAmRoutine;
 	}

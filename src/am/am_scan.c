@@ -265,23 +265,6 @@ parallelscan_reinitialize(Relation rel, ParallelTableScanDesc pscan)
 	pg_atomic_write_u32(&((ParallelScan *) pscan)->next_unit, 0);
 }
 
-/* ---- sampling ---- */
-
-static bool
-scan_sample_next_block(TableScanDesc scan, struct SampleScanState *state)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("TABLESAMPLE is not supported for table \"%s\"", RelationGetRelationName(scan->rs_rd)),
-			 errhint("Use WHERE random() < fraction.")));
-}
-
-static bool
-scan_sample_next_tuple(TableScanDesc scan, struct SampleScanState *state, TupleTableSlot *slot)
-{
-	return false;				/* not reached: there is no block */
-}
-
 void
 paimon_scan_routine(TableAmRoutine *routine)
 {
@@ -293,6 +276,4 @@ paimon_scan_routine(TableAmRoutine *routine)
 	routine->parallelscan_estimate = parallelscan_estimate;
 	routine->parallelscan_initialize = parallelscan_initialize;
 	routine->parallelscan_reinitialize = parallelscan_reinitialize;
-	routine->scan_sample_next_block = scan_sample_next_block;
-	routine->scan_sample_next_tuple = scan_sample_next_tuple;
 }

@@ -10,7 +10,6 @@
  */
 #include "postgres.h"
 
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
@@ -28,10 +27,13 @@
 static List *
 index_list(Oid relid)
 {
-	Relation	rel = table_open(relid, NoLock);
-	List	   *list = RelationGetIndexList(rel);
+	Relation	rel = RelationIdGetRelation(relid);	/* a parent may not be locked when its partition is altered */
+	List	   *list;
 
-	table_close(rel, NoLock);
+	if (rel == NULL)
+		return NIL;
+	list = RelationGetIndexList(rel);
+	RelationClose(rel);
 	return list;
 }
 
