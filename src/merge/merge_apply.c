@@ -34,7 +34,7 @@ paimon_fold_op(const PaimonMergePlan *plan, uint8_t kind)
 			return PAIMON_OP_REMOVE;
 		return plan->engine == PAIMON_FOLD_PARTIAL_UPDATE ? PAIMON_OP_NOTHING : PAIMON_OP_RETRACT;
 	}
-	if (plan->engine == PAIMON_FOLD_PARTIAL_UPDATE && plan->ngroups == 0)
+	if (plan->engine == PAIMON_FOLD_PARTIAL_UPDATE && !plan->has_groups)
 		return PAIMON_OP_REFUSED;
 	return PAIMON_OP_RETRACT;
 }
@@ -45,8 +45,8 @@ paimon_row_clear(const PaimonMergePlan *plan, PaimonFoldRow *row)
 	row->op = PAIMON_OP_REMOVE;
 	row->kind = PAIMON_KIND_REMOVE;
 	row->retracts_only = false;
-	for (int c = 0; c < plan->ncolumns; c++)
-		paimon_acc_clear(&row->cols[c]);
+	for (int i = 0; i < plan->nactive; i++)
+		paimon_acc_clear(&row->cols[plan->active[i]]);
 }
 
 void
@@ -55,8 +55,9 @@ paimon_row_from_record(const PaimonMergePlan *plan, PaimonFoldRow *row, PaimonFo
 	row->op = op;
 	row->kind = record->kind;
 	row->retracts_only = false;
-	for (int c = 0; c < plan->ncolumns; c++)
+	for (int i = 0; i < plan->nactive; i++)
 	{
+		int			c = plan->active[i];
 		PaimonAcc  *acc = &row->cols[c];
 
 		acc->isnull = record->nulls[c];
@@ -70,8 +71,9 @@ PaimonFoldCode
 paimon_row_settle(const PaimonMergePlan *plan, PaimonFoldRow *row, bool visible, const PaimonAllocator *alloc,
 				  PaimonFoldRecord *record, int *column)
 {
-	for (int c = 0; c < plan->ncolumns; c++)
+	for (int i = 0; i < plan->nactive; i++)
 	{
+		int			c = plan->active[i];
 		PaimonAcc  *acc = &row->cols[c];
 
 		if (acc->form != PAIMON_ACC_WORD || (visible && plan->columns[c].agg != NULL))
@@ -159,10 +161,10 @@ begin_row(Apply *a)
 	paimon_row_clear(a->plan, a->state);
 	a->state->op = PAIMON_OP_REPLACE;
 	a->state->kind = PAIMON_KIND_REPLACE;
-	for (int c = 0; c < a->plan->ncolumns; c++)
+	for (int i = 0; i < a->plan->nactive; i++)
 	{
-		if (a->plan->columns[c].key)
-			take(a, c);
+		if (a->plan->columns[a->plan->active[i]].key)
+			take(a, a->plan->active[i]);
 	}
 }
 

@@ -76,6 +76,8 @@ new_row(PaimonFold *f)
 	row->cols = paimon_core_alloc(f->alloc, n * sizeof(PaimonAcc));
 	row->values = paimon_core_alloc(f->alloc, n * sizeof(uint64_t));
 	row->nulls = paimon_core_alloc(f->alloc, n * sizeof(bool));
+	memset(row->values, 0, n * sizeof(uint64_t));
+	memset(row->nulls, true, n * sizeof(bool));
 	f->rows[f->nrows++] = row;
 	f->nused++;
 	return row;

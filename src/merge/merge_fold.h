@@ -182,9 +182,12 @@ typedef struct PaimonMergePlan
 	bool		remove_on_delete;
 	int			ngroups;
 	PaimonMergeGroup *groups;
+	int			nactive;		/* columns that are looked at at all */
+	int		   *active;
 	int			nfree;			/* columns that follow no group and are no key; under aggregation all that are folded */
 	int		   *free;
 	bool		any_removes;
+	bool		has_groups;		/* the table does, wanted or not */
 
 	/* a single added record is its row as it stands */
 	bool		plain_single;
@@ -235,8 +238,12 @@ extern PaimonMergePlan *paimon_merge_plan(const PaimonMergeColumn *columns, int 
 										  PaimonFindFunction find, void *find_arg,
 										  const PaimonAllocator *alloc, PaimonPlanError *error);
 
-/* Adds to `wanted` the columns without which the wanted ones cannot be merged. */
+/*
+ * Adds to `wanted` the columns without which the wanted ones cannot be merged; and a plan for those alone, which touches no other column of its
+ * records.  Only for what is seen: what is stored needs all columns.
+ */
 extern void paimon_merge_plan_needs(const PaimonMergePlan *plan, bool *wanted);
+extern PaimonMergePlan *paimon_merge_plan_project(const PaimonMergePlan *plan, bool *wanted, const PaimonAllocator *alloc);
 
 /* The name of a column's function, for paimon.aggregation_fields; NULL if it has none. */
 extern const char *paimon_merge_function_name(const PaimonMergeColumn *col);

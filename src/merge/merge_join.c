@@ -473,8 +473,9 @@ partial_update_join(Join *j)
 static bool
 known_can_take(Join *j)
 {
-	for (int c = 0; c < j->plan->ncolumns; c++)
+	for (int i = 0; i < j->plan->nactive; i++)
 	{
+		int			c = j->plan->active[i];
 		const PaimonMergeColumn *col = &j->plan->columns[c];
 		PaimonCell	in = paimon_record_cell(j->newer, c);
 		PaimonAcc	nothing;
@@ -507,8 +508,10 @@ known_can_take(Join *j)
 static bool
 narrow(Join *j)
 {
-	for (int c = 0; c < j->plan->ncolumns; c++)
+	for (int i = 0; i < j->plan->nactive; i++)
 	{
+		int			c = j->plan->active[i];
+
 		if (j->older->cols[c].form == PAIMON_ACC_WIDE)
 		{
 			j->cx.col = &j->plan->columns[c];

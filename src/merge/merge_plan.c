@@ -595,25 +595,30 @@ keeps_first(const PaimonMergeColumn *col)
 }
 
 static void
-finish_plan(Planner *p)
+finish_plan(PaimonMergePlan *plan, const bool *wanted, const PaimonAllocator *alloc)
 {
-	PaimonMergePlan *plan = p->plan;
-
-	plan->free = paimon_core_alloc(p->alloc, (size_t) (plan->ncolumns + 1) * sizeof(int));
+	plan->free = paimon_core_alloc(alloc, (size_t) (plan->ncolumns + 1) * sizeof(int));
+	plan->active = paimon_core_alloc(alloc, (size_t) (plan->ncolumns + 1) * sizeof(int));
+	plan->nfree = plan->nactive = 0;
 	plan->plain_single = plan->ngroups == 0;
+	plan->must_fit = false;
 	for (int c = 0; c < plan->ncolumns; c++)
 	{
 		const PaimonMergeColumn *col = &plan->columns[c];
 
+		if (col->dropped || (wanted != NULL && !wanted[c]))
+			continue;
+		plan->active[plan->nactive++] = c;
 		if (col->agg != NULL)
 		{
 			plan->plain_single &= keeps_first(col);
 			plan->must_fit |= col->cls == PAIMON_MC_NUMERIC && col->ops->fits != NULL &&
 				(col->agg->id == PAIMON_AGG_SUM || col->agg->id == PAIMON_AGG_PRODUCT);
 		}
-		if (!col->dropped && !col->key && !col->sequence && col->group < 0)
+		if (!col->key && !col->sequence && col->group < 0)
 			plan->free[plan->nfree++] = c;
 	}
+	plan->has_groups = plan->ngroups > 0;
 	plan->newest_decides = plan->engine == PAIMON_FOLD_DEDUPLICATE && plan->nsequence == 0;
 }
 
@@ -639,7 +644,7 @@ paimon_merge_plan(const PaimonMergeColumn *columns, int ncolumns, const PaimonMe
 	}
 	if (!plan_engine(&p) || !plan_sequence(&p) || !plan_kinds(&p) || !plan_groups(&p) || !plan_removal(&p) || !plan_functions(&p))
 		return NULL;
-	finish_plan(&p);
+	finish_plan(p.plan, NULL, alloc);
 	return p.plan;
 }
 
@@ -660,4 +665,35 @@ paimon_merge_plan_needs(const PaimonMergePlan *plan, bool *wanted)
 		for (int i = 0; i < group->nordering && any; i++)
 			wanted[group->ordering[i]] = true;
 	}
+}
+
+PaimonMergePlan *
+paimon_merge_plan_project(const PaimonMergePlan *plan, bool *wanted, const PaimonAllocator *alloc)
+{
+	PaimonMergePlan *projected = paimon_core_alloc(alloc, sizeof(PaimonMergePlan));
+
+	paimon_merge_plan_needs(plan, wanted);
+	*projected = *plan;
+	projected->groups = paimon_core_alloc(alloc, (size_t) (plan->ngroups + 1) * sizeof(PaimonMergeGroup));
+	projected->ngroups = 0;
+	for (int g = 0; g < plan->ngroups; g++)
+	{
+		PaimonMergeGroup *group = &projected->groups[projected->ngroups];
+
+		*group = plan->groups[g];
+		if (!wanted[group->ordering[0]])
+			continue;
+		projected->ngroups++;
+		group->columns = paimon_core_alloc(alloc, (size_t) (group->ncolumns + 1) * sizeof(int));
+		group->ncolumns = 0;
+		for (int i = 0; i < plan->groups[g].ncolumns; i++)
+		{
+			if (wanted[plan->groups[g].columns[i]])
+				group->columns[group->ncolumns++] = plan->groups[g].columns[i];
+		}
+	}
+	finish_plan(projected, wanted, alloc);
+	/* a retract is still one of a table with groups, even if none of them is wanted */
+	projected->has_groups = plan->has_groups;
+	return projected;
 }
