@@ -97,6 +97,7 @@ extern bool paimon_target_get(PaimonTable *table, Relation rel, ItemPointer tid,
 extern TM_Result paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot,
 								 LockTupleMode mode, bool writes, LockWaitPolicy policy, TM_FailureData *tmfd, bool *unchanged);
 extern void paimon_wait_for_writers(PaimonTable *table, Relation rel, int bucket, PaimonBytes key);
+extern bool paimon_key_is_settled(PaimonTable *table, Relation rel, int bucket, PaimonBytes key, Snapshot snapshot);
 extern TM_Result paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, PaimonLookup **lookup, PaimonRowRef *row);
 extern TM_Result paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
 								   LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd);
@@ -129,10 +130,11 @@ extern void paimon_finish_bulk_insert(Relation rel, int options);
 typedef enum PaimonInsertRule
 {
 	PAIMON_INSERT_ONCE,			/* a blind ON CONFLICT DO UPDATE: no key twice in one command */
-	PAIMON_INSERT_NEW			/* MERGE: a key that is there already is an error */
+	PAIMON_INSERT_NEW,			/* MERGE: a key that is there already is an error */
+	PAIMON_INSERT_CONFLICT		/* any other ON CONFLICT: core asks the index first */
 } PaimonInsertRule;
 
-/* A running statement whose insertions into a table (or its partitions) keep a rule. */
+/* A running statement whose insertions into a table (or its partitions) keep a rule.  Lives in cxt, the executor's memory. */
 typedef struct PaimonUpsert
 {
 	struct PaimonUpsert *next;
@@ -140,6 +142,16 @@ typedef struct PaimonUpsert
 	Oid			relid;
 	bool		partitioned;
 	PaimonInsertRule rule;
+	MemoryContext cxt;
+	ResourceOwner owner;
+	/* of the table (or partition) that was asked for last; made and dropped by am_conflict.c */
+	PaimonLookup *lookup;
+	uint64		storage_id;
+	/* PAIMON_INSERT_ONCE: hashes of the keys so far, as long as nobody else writes; see am_conflict.c */
+	uint64	   *seen;
+	uint32		seen_size;		/* a power of 2; 0: no longer kept */
+	uint32		nseen;
+	uint64		next_put;
 } PaimonUpsert;
 
 extern PaimonUpsert *paimon_upserts;
@@ -150,7 +162,9 @@ paimon_upserts_run(void)
 	return paimon_upserts != NULL;
 }
 
-extern void paimon_upsert_register(PaimonUpsert *upsert, MemoryContext cxt);
+extern void paimon_upsert_register(PaimonUpsert *upsert);
+extern void paimon_upserts_end(MemoryContext cxt);
+extern PaimonLookup *paimon_conflict_lookup(PaimonTable *table, Relation rel, int bucket, PaimonBytes key);
 extern bool paimon_upsert_check(PaimonTable *table, Relation rel, TupleTableSlot *slot, const PaimonEncoded *row, CommandId cid);
 extern void paimon_tuple_insert_speculative(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
 											struct BulkInsertStateData *bistate, uint32 token);

@@ -16,6 +16,7 @@
 #include "nodes/plannodes.h"
 
 static ExecutorStart_hook_type prev_executor_start = NULL;
+static ExecutorEnd_hook_type prev_executor_end = NULL;
 
 /* Does the plan read a table with unwritten rows of this transaction? */
 static bool
@@ -61,9 +62,22 @@ executor_start(QueryDesc *desc, int eflags)
 		paimon_upsert_start(desc, eflags);
 }
 
+static void
+executor_end(QueryDesc *desc)
+{
+	if (paimon_upserts_run())
+		paimon_upserts_end(desc->estate->es_query_cxt);
+	if (prev_executor_end)
+		prev_executor_end(desc);
+	else
+		standard_ExecutorEnd(desc);
+}
+
 void
 paimon_executor_init(void)
 {
+	prev_executor_end = ExecutorEnd_hook;
+	ExecutorEnd_hook = executor_end;
 	prev_executor_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
 }

@@ -42,6 +42,7 @@ typedef struct KeyScan
 	MemoryContext plan_cxt;		/* of the present plan */
 	PaimonTable *table;
 	PaimonLookup *lookup;
+	bool		borrowed;		/* lookup is a statement's, not ours */
 	PaimonOrdered *ordered;
 	StringInfoData scratch;
 	PaimonKeyPlan plan;
@@ -84,9 +85,10 @@ close_readers(KeyScan *ks)
 	if (ks->ordered != NULL)
 		paimon_ordered_end(ks->ordered);
 	ks->ordered = NULL;
-	if (ks->lookup != NULL)
+	if (ks->lookup != NULL && !ks->borrowed)
 		paimon_lookup_end(ks->lookup);
 	ks->lookup = NULL;
+	ks->borrowed = false;
 }
 
 void
@@ -179,16 +181,37 @@ form_index_tuple(IndexScanDesc scan, KeyScan *ks, bool whole)
 
 /* ---- walking ---- */
 
-/* A dirty snapshot (ON CONFLICT, replication) does not want to know what running transactions make of a row, but what has become of it. */
+/*
+ * A dirty snapshot (ON CONFLICT, replication) does not want to know what running transactions make of a row, but what has become of it.  ON CONFLICT
+ * has a lookup for many scans.
+ */
 static void
-wait_for_writers(IndexScanDesc scan, KeyScan *ks)
+look_dirty(IndexScanDesc scan, KeyScan *ks)
 {
+	const PaimonKeySegment *point = &ks->plan.segments[0];
+
+	if (ks->plan.nsegments == 1 && point->point && point->bucket >= 0)
+	{
+		close_readers(ks);
+		ks->lookup = paimon_conflict_lookup(ks->table, scan->heapRelation, point->bucket, point->lower);
+		ks->borrowed = ks->lookup != NULL;
+		if (ks->borrowed)
+		{
+			/* there is nobody to wait for any more */
+			scan->xs_snapshot->xmin = InvalidTransactionId;
+			scan->xs_snapshot->xmax = InvalidTransactionId;
+			scan->xs_snapshot->speculativeToken = 0;
+			return;
+		}
+	}
 	for (int i = 0; i < ks->plan.nsegments && ks->plan.segments[i].point; i++)
 	{
-		const PaimonKeySegment *point = &ks->plan.segments[i];
-		int			first = point->bucket >= 0 ? point->bucket : 0;
-		int			last = point->bucket >= 0 ? point->bucket : ks->table->desc->nbuckets - 1;
+		int			first;
+		int			last;
 
+		point = &ks->plan.segments[i];
+		first = point->bucket >= 0 ? point->bucket : 0;
+		last = point->bucket >= 0 ? point->bucket : ks->table->desc->nbuckets - 1;
 		for (int bucket = first; bucket <= last; bucket++)
 			paimon_wait_for_writers(ks->table, scan->heapRelation, bucket, point->lower);
 	}
@@ -205,7 +228,7 @@ start(IndexScanDesc scan, KeyScan *ks, bool forward)
 	paimon_key_plan(ks->table->desc, scan->keyData, scan->numberOfKeys, &ks->scratch, &ks->plan);
 	MemoryContextSwitchTo(ks->cxt);
 	if (scan->xs_snapshot != NULL && scan->xs_snapshot->snapshot_type == SNAPSHOT_DIRTY)
-		wait_for_writers(scan, ks);
+		look_dirty(scan, ks);
 	if (ks->plan.nsegments > 0)
 	{
 		/* points and ranges never mix */

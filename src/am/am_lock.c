@@ -99,46 +99,56 @@ wait_for(Relation rel, ItemPointer tid, TransactionId xid, LockWaitPolicy policy
 }
 
 /*
- * The log's row as the statement's snapshot sees it, remembered from row to row.  Within one transaction two snapshots with the same bounds, the same
- * number of running transactions and the same command see the same: a transaction below xmax can only leave the list.
+ * The log's row as a snapshot sees it, remembered from row to row, for the last two snapshots.  Within one transaction two snapshots with the same
+ * bounds, the same number of running transactions and the same command see the same: a transaction below xmax can only leave the list.
  */
+typedef struct SeenLog
+{
+	uint64		storage_id;
+	LocalTransactionId lxid;
+	TransactionId xmin;
+	TransactionId xmax;
+	uint32		xcnt;
+	int32		subxcnt;
+	CommandId	curcid;
+	PaimonLogRow row;
+} SeenLog;
+
 static const PaimonLogRow *
 log_row(PaimonTable *table, Snapshot snapshot)
 {
-	static struct
-	{
-		uint64		storage_id;
-		LocalTransactionId lxid;
-		TransactionId xmin;
-		TransactionId xmax;
-		uint32		xcnt;
-		int32		subxcnt;
-		CommandId	curcid;
-	}			seen;
-	static PaimonLogRow row;
+	static SeenLog seen[2];
+	static int	next = 0;
+	SeenLog    *s;
 
-	if (seen.storage_id == table->storage_id && seen.lxid == paimon_my_lxid() && seen.xmin == snapshot->xmin &&
-		seen.xmax == snapshot->xmax && seen.xcnt == snapshot->xcnt && seen.subxcnt == snapshot->subxcnt &&
-		seen.curcid == snapshot->curcid)
-		return &row;
-	seen.storage_id = 0;
-	if (!paimon_catalog_log_get(table->storage_id, snapshot, &row))
-		memset(&row, 0, sizeof(row));
-	else if (row.nleftover > 0)
+	for (int i = 0; i < 2; i++)
 	{
-		uint64	   *copy = MemoryContextAlloc(TopTransactionContext, sizeof(uint64) * row.nleftover);
-
-		memcpy(copy, row.leftover, sizeof(uint64) * row.nleftover);
-		row.leftover = copy;
+		s = &seen[i];
+		if (s->storage_id == table->storage_id && s->lxid == paimon_my_lxid() && s->xmin == snapshot->xmin &&
+			s->xmax == snapshot->xmax && s->xcnt == snapshot->xcnt && s->subxcnt == snapshot->subxcnt &&
+			s->curcid == snapshot->curcid)
+			return &s->row;
 	}
-	seen.storage_id = table->storage_id;
-	seen.lxid = paimon_my_lxid();
-	seen.xmin = snapshot->xmin;
-	seen.xmax = snapshot->xmax;
-	seen.xcnt = snapshot->xcnt;
-	seen.subxcnt = snapshot->subxcnt;
-	seen.curcid = snapshot->curcid;
-	return &row;
+	s = &seen[next];
+	next = 1 - next;
+	s->storage_id = 0;
+	if (!paimon_catalog_log_get(table->storage_id, snapshot, &s->row))
+		memset(&s->row, 0, sizeof(s->row));
+	else if (s->row.nleftover > 0)
+	{
+		uint64	   *copy = MemoryContextAlloc(TopTransactionContext, sizeof(uint64) * s->row.nleftover);
+
+		memcpy(copy, s->row.leftover, sizeof(uint64) * s->row.nleftover);
+		s->row.leftover = copy;
+	}
+	s->storage_id = table->storage_id;
+	s->lxid = paimon_my_lxid();
+	s->xmin = snapshot->xmin;
+	s->xmax = snapshot->xmax;
+	s->xcnt = snapshot->xcnt;
+	s->subxcnt = snapshot->subxcnt;
+	s->curcid = snapshot->curcid;
+	return &s->row;
 }
 
 /*
@@ -210,6 +220,25 @@ paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, P
 	if (latest != NULL)
 		UnregisterSnapshot(latest);
 	return TM_Ok;
+}
+
+/*
+ * Does the snapshot see the key as it is, and is nobody else about to change it?  False when in doubt.
+ */
+bool
+paimon_key_is_settled(PaimonTable *table, Relation rel, int bucket, PaimonBytes key, Snapshot snapshot)
+{
+	const PaimonLogRow *log;
+	bool		invisible = false;
+	int			n;
+
+	if (table->shared == NULL)
+		return true;			/* a temporary table is ours alone */
+	if (TransactionIdIsValid(paimon_keylock_writer(table->shared, bucket, paimon_key_hash(key.data, key.len))))
+		return false;
+	log = log_row(table, snapshot);
+	pfree(paimon_key_writers(table->shared, rel, snapshot, log, bucket, key.data, key.len, &n, &invisible));
+	return n == 0 && !invisible && paimon_shared_announced(table->shared) <= log->version;
 }
 
 /*

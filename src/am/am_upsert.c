@@ -30,6 +30,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 /* What the partitions of a table are, as far as it matters here; remembered for the last table asked for. */
@@ -259,7 +260,9 @@ keep_rule(ModifyTableState *mt, PaimonInsertRule rule)
 	upsert->relid = RelationGetRelid(rel);
 	upsert->partitioned = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 	upsert->rule = rule;
-	paimon_upsert_register(upsert, estate->es_query_cxt);
+	upsert->cxt = estate->es_query_cxt;
+	upsert->owner = CurrentResourceOwner;
+	paimon_upsert_register(upsert);
 }
 
 /* One row, and nobody else in the statement who writes: no key can come twice. */
@@ -311,6 +314,21 @@ is_ours(Relation rel)
 	return rel->rd_rel->relkind == RELKIND_RELATION && paimon_is_table(RelationGetRelid(rel));
 }
 
+/* ON CONFLICT as core runs it. */
+static void
+prepare_conflicts(ModifyTableState *mt)
+{
+	ResultRelInfo *rri = mt->rootResultRelInfo;
+
+	keep_rule(mt, PAIMON_INSERT_CONFLICT);
+	if (!PAIMON_CORE_WANTS_BTREE)
+		return;
+	if (rri->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		paimon_route_conflicts(mt);
+	else
+		paimon_open_unique_indexes(rri);
+}
+
 static void
 start_modify(ModifyTableState *mt, int eflags)
 {
@@ -325,12 +343,8 @@ start_modify(ModifyTableState *mt, int eflags)
 		keep_rule(mt, PAIMON_INSERT_NEW);
 	else if (is_blind(mt))
 		run_as_plain_insert(mt);
-	else if (!PAIMON_CORE_WANTS_BTREE || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
-		return;
-	else if (rri->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		paimon_route_conflicts(mt);
-	else
-		paimon_open_unique_indexes(rri);
+	else if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		prepare_conflicts(mt);
 }
 
 /* After the executor has been started. */

@@ -40,6 +40,9 @@ extern bool paimon_buffer_has_rows(uint64 storage_id);
 /* Records that this transaction has put so far, those rolled back included: for estimates. */
 extern uint64 paimon_buffer_put_rows(uint64 storage_id);
 
+/* Records that this transaction has put so far into whichever table: who compares sees whether others wrote in between. */
+extern uint64 paimon_buffer_puts(void);
+
 /*
  * Iterators over records of one bucket that `snapshot` may see (command id rule; all for Self/Any/Dirty), as sources: in-memory part and each spilled
  * run are separate, newest first.  The memory iterator gives, per key, only the newest visible record.

@@ -550,6 +550,12 @@ paimon_buffer_put_rows(uint64 storage_id)
 	return wb == NULL ? 0 : wb->put_rows;
 }
 
+uint64
+paimon_buffer_puts(void)
+{
+	return paimon_bufxact.next_ordinal;
+}
+
 static void
 record_out(const BufRecord *rec, PaimonBufferRecord *out)
 {

@@ -87,6 +87,8 @@ extern PaimonLookup *paimon_lookup_begin(PaimonTable *table, Relation rel, Snaps
 /* The merged row of the key; false if there is none.  *row is valid until the next call. */
 extern bool paimon_lookup_get(PaimonLookup *lookup, int bucket, const uint8 *key, uint32 len, PaimonRowRef *row);
 extern void paimon_lookup_end(PaimonLookup *lookup);
+/* The snapshot that it reads with: an MVCC one, in place of another kind. */
+extern Snapshot paimon_lookup_snapshot(const PaimonLookup *lookup);
 
 /*
  * An ordered reader: ranges of keys, in the order of their bytes over all buckets, in both directions.  Kept open over many ranges with one snapshot; the

@@ -78,6 +78,12 @@ paimon_lookup_end(PaimonLookup *lookup)
 	MemoryContextDelete(lookup->cxt);
 }
 
+Snapshot
+paimon_lookup_snapshot(const PaimonLookup *lookup)
+{
+	return lookup->state.snapshot;
+}
+
 /* The key in one file. */
 static bool
 lookup_file(PaimonLookup *lookup, PaimonFileRow *row, const uint8 *key, uint32 len, PaimonRowRef *ref)

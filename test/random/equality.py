@@ -272,6 +272,46 @@ class Round:
             'MERGE INTO {T} x USING (%s) s ON %s WHEN MATCHED AND x.g %% 5 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = coalesce(x.v, 0) + 1, t = s.t '
             'WHEN NOT MATCHED THEN INSERT (%s) VALUES (%s)' % (typed, on, ', '.join(names), ', '.join('s.' + n for n in names))))
 
+    def op_on_conflict(self, session):
+        """INSERT ... ON CONFLICT in all its forms; rows may come twice."""
+        t, rng, salt = self.twins, self.rng, self.next_salt()
+        numbers = [self.some_g(session.number) for _ in range(rng.choice([1, 1, 2, 5, 40, 300]))]
+        if rng.random() < 0.7:
+            numbers = sorted(set(numbers))
+        source = '(VALUES %s) u(g, o)' % ', '.join('(%d, %d)' % (g, o) for o, g in enumerate(numbers))
+        if rng.random() < 0.3:
+            n, lo = len(self.sessions), self.some_g(session.number)
+            source = '(SELECT g, g %% 997 AS o FROM generate_series(%d, %d, %d) g) u' % (lo, lo + rng.choice([20, 300, 2000]) * n, n)
+        sql = 'INSERT INTO {T} AS x (%s) %s ' % (', '.join(t.names()), t.select(session.number, source, salt))
+        if t.kind:
+            everything = ', '.join('%s = EXCLUDED.%s' % (n, n) for n in t.names()[rng.choice([0, len(t.key_names)]):])
+            where = rng.choice(['', '', ' WHERE x.v % 2 = 0', ' WHERE x.v < EXCLUDED.v'])
+            sql += rng.choice(['ON CONFLICT DO NOTHING',
+                               'ON CONFLICT ({K}) DO NOTHING',
+                               'ON CONFLICT ({K}) DO UPDATE SET ' + everything,
+                               'ON CONFLICT ({K}) DO UPDATE SET ' + everything,
+                               'ON CONFLICT ({K}) DO UPDATE SET v = coalesce(x.v, 0) + 1' + where,
+                               'ON CONFLICT ({K}) DO UPDATE SET v = x.v + EXCLUDED.v % 100, t = EXCLUDED.t' + where,
+                               'ON CONFLICT ({K}) DO UPDATE SET t = x.t' + where]).replace('{K}', ', '.join(t.key_names))
+        else:
+            sql += 'ON CONFLICT DO NOTHING'
+        sql += rng.choice(['', '', ' RETURNING g, v, t'])
+        self.begin(session)
+        session.wrote = True
+        results = []
+        for one in t.both(sql):
+            self.run(session, 'SAVEPOINT conflict')
+            try:
+                results.append(self.run(session, one))
+                self.run(session, 'RELEASE conflict')
+            except ServerError as error:
+                if error.sqlstate not in ('21000', '22003'):
+                    raise
+                results.append(error.sqlstate)
+                self.run(session, 'ROLLBACK TO conflict; RELEASE conflict')
+        if results[0] != results[1]:
+            raise Failure('not the same result: paimon %s, heap %s' % (str(results[0])[:1500], str(results[1])[:1500]))
+
     def op_savepoint(self, session):
         self.begin(session)
         name = 's%d' % len(session.savepoints)
@@ -431,7 +471,7 @@ class Round:
 
     WEIGHTS = (('upsert', 12), ('upsert_rows', 8), ('upsert_range', 6), ('large_value', 3), ('update', 14), ('update_from', 2), ('move', 6),
                ('move_many', 3), ('delete', 8), ('copy', 4), ('insert_from_itself', 3), ('fail', 3), ('for_update', 4), ('cursor_update', 3),
-               ('merge', 3), ('savepoint', 9), ('rollback_to', 6), ('release', 4), ('cursor', 7), ('truncate', 2), ('alter', 1), ('commit', 14),
+               ('merge', 3), ('on_conflict', 8), ('savepoint', 9), ('rollback_to', 6), ('release', 4), ('cursor', 7), ('truncate', 2), ('alter', 1), ('commit', 14),
                ('rollback', 5), ('prepare', 3), ('flush', 8), ('vacuum_full', 1), ('old_snapshot', 3), ('restart', 1), ('compare_inside', 10))
 
     def step(self):

@@ -204,6 +204,25 @@ SELECT paimon.flush('up_p.b') IS NOT NULL AS flushed;
 SELECT up($$INSERT INTO b SELECT g, g FROM generate_series(50, 180) g ON CONFLICT (id) DO UPDATE SET n = b.n + EXCLUDED.n WHERE b.id % 3 = 0$$, 'b');
 SELECT up($$INSERT INTO b SELECT g, g FROM generate_series(90, 190) g ON CONFLICT DO NOTHING$$, 'b');
 
+-- ---- more than the write buffer holds; more keys than are locked one by one ----
+CREATE TABLE up_h.x (id int PRIMARY KEY, n int, v text);
+CREATE TABLE up_p.x (id int PRIMARY KEY, n int, v text) USING paimon WITH ("write-buffer-size" = '64kb', bucket = 2);
+CREATE FUNCTION up_write(id int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN INSERT INTO x VALUES (id, -1, 'function'); RETURN id; END $$;
+SELECT up_blind(s), up(s, 'x') FROM unnest(ARRAY[
+	$$INSERT INTO x SELECT g, g, repeat('a', 20) FROM generate_series(1, 8000) g ON CONFLICT (id) DO UPDATE SET n = EXCLUDED.n, v = EXCLUDED.v$$,
+	$$INSERT INTO x SELECT 1 + g % 7999, g, repeat('b', 20) FROM generate_series(1, 8000) g ON CONFLICT (id) DO UPDATE SET n = EXCLUDED.n, v = EXCLUDED.v$$,
+	$$INSERT INTO x SELECT 1 + g % 7999, g, repeat('b', 20) FROM generate_series(1, 8000) g ON CONFLICT (id) DO UPDATE SET n = x.n + EXCLUDED.n$$,
+	$$INSERT INTO x SELECT g, g, repeat('c', 20) FROM generate_series(4001, 12000) g ON CONFLICT (id) DO UPDATE SET n = x.n + EXCLUDED.n$$,
+	$$INSERT INTO x SELECT g % 9000, g, repeat('d', 20) FROM generate_series(0, 18000) g ON CONFLICT DO NOTHING$$,
+	$$INSERT INTO x SELECT g % 100 + 20000, g, repeat('e', 20) FROM generate_series(0, 8000) g ON CONFLICT (id) DO NOTHING$$,
+	$$INSERT INTO x SELECT CASE g WHEN 8000 THEN up_write(30005) ELSE 30000 + g END, g, 'f' FROM generate_series(1, 8000) g WHERE g <> 5 ON CONFLICT (id) DO UPDATE SET n = EXCLUDED.n, v = EXCLUDED.v$$,
+	$$MERGE INTO x USING generate_series(11001, 16000) g ON x.id = g WHEN MATCHED THEN UPDATE SET n = -x.n WHEN NOT MATCHED THEN INSERT VALUES (g, g, repeat('g', 20))$$]) s;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT up($$INSERT INTO x SELECT g % 4000 + 40000, g, repeat('h', 20) FROM generate_series(0, 8000) g ON CONFLICT (id) DO NOTHING$$, 'x');
+SELECT up($$INSERT INTO x SELECT g + 40000, g, repeat('i', 20) FROM generate_series(0, 8000) g ON CONFLICT (id) DO UPDATE SET n = EXCLUDED.n$$, 'x');
+SELECT up($$INSERT INTO x SELECT g % 4000 + 50000, g, repeat('h', 20) FROM generate_series(0, 8000) g ON CONFLICT (id) DO UPDATE SET n = x.n$$, 'x');
+COMMIT;
+
 -- ---- triggers ----
 CALL up_define('CREATE TABLE log (no serial, what text)');
 CALL up_define('CREATE TABLE g (id int PRIMARY KEY, n int, v text)');
@@ -315,11 +334,13 @@ CALL up_define('CREATE TABLE base (id int PRIMARY KEY, n int, v text)');
 CALL up_define('CREATE VIEW vw AS SELECT v AS text, id AS key, n FROM base WHERE n > 0');
 CALL up_define('CREATE VIEW vc AS SELECT * FROM base WHERE n > 0 WITH CHECK OPTION');
 CALL up_define('CREATE VIEW vp AS SELECT v, id, n AS m FROM base');
-SELECT up_blind(s), up(s, 'base') FROM unnest(ARRAY[
-	$$INSERT INTO vw (key, n, text) VALUES (1, 1, 'a'), (2, -2, 'b') ON CONFLICT (key) DO UPDATE SET n = EXCLUDED.n, text = EXCLUDED.text RETURNING *$$,
+-- (whether rows that a view does not show can be updated through it depends on the server's minor version)
+SELECT up(s, 'base') FROM unnest(ARRAY[
+	$$INSERT INTO vw (key, n, text) VALUES (1, 1, 'a'), (2, 2, 'b') ON CONFLICT (key) DO UPDATE SET n = EXCLUDED.n, text = EXCLUDED.text RETURNING *$$,
 	$$INSERT INTO vw (key, n, text) VALUES (1, 1, 'c'), (2, 2, 'd'), (3, 3, 'e') ON CONFLICT (key) DO UPDATE SET n = EXCLUDED.n, text = EXCLUDED.text RETURNING *$$,
 	$$INSERT INTO vw (key, n, text) VALUES (1, 1, 'c'), (2, 2, 'd'), (3, 3, 'e') ON CONFLICT (key) DO UPDATE SET n = vw.n + EXCLUDED.n RETURNING *$$,
-	$$INSERT INTO vw (key, n, text) VALUES (1, 1, 'c'), (4, 4, 'd') ON CONFLICT DO NOTHING RETURNING *$$,
+	$$INSERT INTO vw (key, n, text) VALUES (1, 1, 'c'), (4, 4, 'd') ON CONFLICT DO NOTHING RETURNING *$$]) s;
+SELECT up_blind(s), up(s, 'base') FROM unnest(ARRAY[
 	$$INSERT INTO vp (id, m, v) VALUES (1, 10, 'z'), (6, 6, 'y') ON CONFLICT (id) DO UPDATE SET m = EXCLUDED.m, v = EXCLUDED.v RETURNING *$$,
 	$$INSERT INTO vp (id, m) VALUES (1, 11), (7, 7) ON CONFLICT (id) DO UPDATE SET m = EXCLUDED.m RETURNING *$$,
 	$$INSERT INTO vc VALUES (1, 1, 'x'), (5, 5, 'y') ON CONFLICT (id) DO UPDATE SET n = EXCLUDED.n, v = EXCLUDED.v$$,
@@ -425,7 +446,7 @@ SELECT up('DELETE FROM log', 'log');
 SET client_min_messages = error;
 DROP SCHEMA up_p CASCADE;
 DROP SCHEMA up_h CASCADE;
-DROP FUNCTION up, up_run, up_blind, up_triggers;
+DROP FUNCTION up, up_run, up_blind, up_triggers, up_write;
 DROP PROCEDURE up_define;
 REVOKE ALL ON SCHEMA public FROM up_user;
 DROP ROLE up_user;
