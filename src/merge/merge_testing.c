@@ -19,11 +19,11 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "merge/merge_records.h"
 #include "merge/merge_server.h"
 #include "options/options.h"
 
@@ -31,16 +31,24 @@
 
 PG_FUNCTION_INFO_V1(paimon_test_merge);
 
+/* A record as logs have it. */
+typedef struct TestRecord
+{
+	uint8		kind;
+	StringInfoData payload;
+} TestRecord;
+
 typedef struct MergeTest
 {
 	Relation	rel;
 	TupleDesc	tupdesc;
+	PaimonRowDesc *desc;
 	PaimonMergePlan *plan;
-	PaimonFold *fold;
+	PaimonMerger *merger;
 	PaimonAllocator alloc;
-	PaimonFoldRecord records[MOST_RECORDS];
+	TestRecord	records[MOST_RECORDS];
 	int			n;
-	char	   *key;
+	StringInfoData key;
 } MergeTest;
 
 /* "name=value" */
@@ -79,6 +87,22 @@ key_columns(Relation rel)
 	return key;
 }
 
+static PaimonRowDesc *
+row_desc(Relation rel, const bool *key)
+{
+	PaimonStorageRow *storage = palloc0_object(PaimonStorageRow);
+
+	storage->storage_id = 1;
+	storage->encoding = PAIMON_ENCODING_VERSION;
+	storage->nbuckets = 1;
+	for (int c = 0; c < RelationGetNumberOfAttributes(rel); c++)
+	{
+		if (key[c])
+			storage->keys[storage->nkeys++] = c + 1;
+	}
+	return paimon_rowdesc_build(rel, storage);
+}
+
 static uint8
 parse_kind(const char *kind)
 {
@@ -93,111 +117,87 @@ parse_kind(const char *kind)
 	return result;
 }
 
-/* A row of the table out of its text, flat. */
+/* A row of the table out of its text. */
 static void
 add_record(MergeTest *test, const char *kind, char *row)
 {
-	PaimonFoldRecord *record = &test->records[test->n];
+	TestRecord *record = &test->records[test->n];
 	TupleDesc	tupdesc = test->tupdesc;
 	Datum	   *values = palloc_array(Datum, tupdesc->natts);
 	bool	   *nulls = palloc_array(bool, tupdesc->natts);
 	Datum		composite = OidInputFunctionCall(F_RECORD_IN, row, tupdesc->tdtypeid, -1);
 	HeapTupleHeader header = DatumGetHeapTupleHeader(composite);
 	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
+	PaimonFoldRecord check;
 	PaimonFoldError error;
 
 	heap_deform_tuple(&tuple, tupdesc, values, nulls);
-	for (int c = 0; c < tupdesc->natts; c++)
-	{
-		if (!nulls[c] && TupleDescAttr(tupdesc, c)->attlen == -1)
-			values[c] = PointerGetDatum(PG_DETOAST_DATUM_COPY(values[c]));
-	}
-	record->kind = parse_kind(kind);
-	record->values = (const uint64_t *) values;
-	record->nulls = nulls;
-	switch (paimon_merge_check_write(test->plan, record, &test->alloc, &error))
+	paimon_row_flatten(test->desc, values, nulls);
+	check.kind = record->kind = parse_kind(kind);
+	check.values = (const uint64_t *) values;
+	check.nulls = nulls;
+	switch (paimon_merge_check_write(test->plan, &check, &test->alloc, &error))
 	{
 		case PAIMON_WRITE_TAKE:
-			test->n++;
 			break;
 		case PAIMON_WRITE_DROP:
-			break;
+			return;
 		case PAIMON_WRITE_REFUSE:
 			paimon_merge_report(RelationGetRelationName(test->rel), test->plan, &error, NULL);
 	}
+	initStringInfo(&record->payload);
+	paimon_row_encode(test->desc, values, nulls, &record->payload);
+	resetStringInfo(&test->key);
+	paimon_key_encode(test->desc, values, nulls, &test->key);
+	test->n++;
 }
 
-static PaimonFoldRecord
-copy_record(const MergeTest *test, const PaimonFoldRecord *from)
+static bool
+give(MergeTest *test, const TestRecord *record)
 {
-	int			natts = test->tupdesc->natts;
-	Datum	   *values = palloc0_array(Datum, natts);
-	bool	   *nulls = palloc_array(bool, natts);
-	PaimonFoldRecord copy = {.kind = from->kind, .values = (const uint64_t *) values, .nulls = nulls};
-
-	for (int c = 0; c < natts; c++)
-	{
-		Form_pg_attribute att = TupleDescAttr(test->tupdesc, c);
-
-		nulls[c] = from->nulls[c] || att->attisdropped;
-		if (!nulls[c])
-			values[c] = datumCopy((Datum) from->values[c], att->attbyval, att->attlen);
-	}
-	return copy;
+	return paimon_merger_add(test->merger, record->kind, (const uint8 *) record->payload.data, record->payload.len, (record->payload.len & 1) != 0);
 }
 
 /* The row that is seen when the records were cut into runs so; NULL: none. */
 static char *
 seen(MergeTest *test, uint32 cuts, bool oldest)
 {
-	MemoryContext key = AllocSetContextCreate(CurrentMemoryContext, "paimon merge test", ALLOCSET_DEFAULT_SIZES);
-	PaimonAllocator key_alloc;
-	PaimonFoldRecord *parts[MOST_RECORDS];
+	const uint8 *key = (const uint8 *) test->key.data;
+	TestRecord *parts[MOST_RECORDS];
 	int			nrecords[MOST_RECORDS];
 	int			nparts = 0;
 	int			start = 0;
-	PaimonFoldRecord row;
-	PaimonFoldError error;
+	const Datum *values;
+	const bool *nulls;
 	bool		more = true;
 
-	paimon_merge_allocator(key, &key_alloc);
 	for (int i = 0; i < test->n; i++)
 	{
-		const PaimonFoldRecord *out;
-
 		if (i < test->n - 1 && (cuts & (1u << i)) == 0)
 			continue;
-		paimon_fold_begin(test->fold, &key_alloc);
-		for (int k = i; k >= start && paimon_fold_add(test->fold, &test->records[k]); k--)
+		paimon_merger_key(test->merger, key, test->key.len);
+		for (int k = i; k >= start && give(test, &test->records[k]); k--)
 			;
-		nrecords[nparts] = paimon_fold_partial(test->fold, oldest && start == 0, &out);
-		parts[nparts] = palloc_array(PaimonFoldRecord, nrecords[nparts] + 1);
+		nrecords[nparts] = paimon_merger_partial(test->merger, oldest && start == 0);
+		parts[nparts] = palloc_array(TestRecord, nrecords[nparts] + 1);
 		for (int k = 0; k < nrecords[nparts]; k++)
-			parts[nparts][k] = copy_record(test, &out[k]);
+		{
+			parts[nparts][k].kind = paimon_merger_record(test->merger, k, &values, &nulls);
+			initStringInfo(&parts[nparts][k].payload);
+			paimon_row_encode(test->desc, values, nulls, &parts[nparts][k].payload);
+		}
 		nparts++;
 		start = i + 1;
-		MemoryContextReset(key);
 	}
-	paimon_fold_begin(test->fold, &key_alloc);
+	paimon_merger_key(test->merger, key, test->key.len);
 	for (int i = nparts - 1; i >= 0 && more; i--)
 	{
 		for (int k = 0; k < nrecords[i] && more; k++)
-			more = paimon_fold_add(test->fold, &parts[i][k]);
+			more = give(test, &parts[i][k]);
 	}
-	switch (paimon_fold_visible(test->fold, &row, &error))
-	{
-		case PAIMON_FOLD_ROW:
-			row = copy_record(test, &row);
-			MemoryContextDelete(key);
-			return OidOutputFunctionCall(F_RECORD_OUT,
-										 HeapTupleGetDatum(heap_form_tuple(test->tupdesc, (Datum *) row.values, (bool *) row.nulls)));
-		case PAIMON_FOLD_GONE:
-			break;
-		case PAIMON_FOLD_FAILED:
-			paimon_merge_report(RelationGetRelationName(test->rel), test->plan, &error, test->key);
-	}
-	MemoryContextDelete(key);
-	return NULL;
+	if (!paimon_merger_row(test->merger, &values, &nulls))
+		return NULL;
+	return OidOutputFunctionCall(F_RECORD_OUT, HeapTupleGetDatum(heap_form_tuple(test->tupdesc, (Datum *) values, (bool *) nulls)));
 }
 
 /* test_merge(table, options, kinds, rows): what is seen of the rows, the same however they are grouped. */
@@ -215,9 +215,10 @@ paimon_test_merge(PG_FUNCTION_ARGS)
 	test.rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
 	test.tupdesc = RelationGetDescr(test.rel);
 	test.plan = paimon_merge_plan_table(RelationGetRelationName(test.rel), test.tupdesc, key_columns(test.rel), test.rel->rd_rel->relowner, items);
+	test.desc = row_desc(test.rel, key_columns(test.rel));
 	paimon_merge_allocator(CurrentMemoryContext, &test.alloc);
-	test.fold = paimon_fold_create(test.plan, &test.alloc);
-	test.key = "(of the test)";
+	test.merger = paimon_merger_begin(RelationGetRelationName(test.rel), test.desc, test.plan, true);
+	initStringInfo(&test.key);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &kinds, NULL, &nkinds);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, -1, false, TYPALIGN_INT, &rows, NULL, &nrows);
 	if (nkinds != nrows || nrows < 1 || nrows > MOST_RECORDS)
@@ -240,6 +241,7 @@ paimon_test_merge(PG_FUNCTION_ARGS)
 						 errdetail("At once: %s. Runs %x, oldest %d: %s.", first != NULL ? first : "none", cuts, oldest, row != NULL ? row : "none")));
 		}
 	}
+	paimon_merger_end(test.merger);
 	relation_close(test.rel, AccessShareLock);
 	if (first == NULL)
 		PG_RETURN_NULL();

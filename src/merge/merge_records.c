@@ -1,0 +1,176 @@
+/*-------------------------------------------------------------------------
+ *
+ * merge_records.c
+ *	  The fold over records as they lie in logs, buffers and run files.
+ *
+ * Memory: a context for the fold and one for the key at hand, which is emptied at the next key.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+#include "merge/merge_records.h"
+#include "merge/merge_server.h"
+#include "run/run_group.h"
+
+StaticAssertDecl(sizeof(Datum) == sizeof(uint64_t), "values of a fold are Datums");
+
+struct PaimonMerger
+{
+	const char *relname;
+	const PaimonRowDesc *desc;
+	const PaimonMergePlan *plan;
+	bool		show_key;
+	MemoryContext cxt;
+	MemoryContext key_cxt;
+	PaimonAllocator alloc;
+	PaimonAllocator key_alloc;
+	PaimonFold *fold;
+	uint8	   *key;
+	uint32		keylen;
+	const PaimonFoldRecord *out;
+};
+
+PaimonMerger *
+paimon_merger_begin(const char *relname, const PaimonRowDesc *desc, const PaimonMergePlan *plan, bool show_key)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon merger", ALLOCSET_SMALL_SIZES);
+	PaimonMerger *m = MemoryContextAllocZero(cxt, sizeof(PaimonMerger));
+
+	Assert(plan->ncolumns == desc->tupdesc->natts);
+	m->relname = relname;
+	m->desc = desc;
+	m->plan = plan;
+	m->show_key = show_key;
+	m->cxt = cxt;
+	m->key_cxt = AllocSetContextCreate(cxt, "paimon merger key", ALLOCSET_DEFAULT_SIZES);
+	paimon_merge_allocator(m->cxt, &m->alloc);
+	paimon_merge_allocator(m->key_cxt, &m->key_alloc);
+	m->fold = paimon_fold_create(plan, &m->alloc);
+	return m;
+}
+
+void
+paimon_merger_end(PaimonMerger *m)
+{
+	MemoryContextDelete(m->cxt);
+}
+
+void
+paimon_merger_key(PaimonMerger *m, const uint8 *key, uint32 len)
+{
+	MemoryContextReset(m->key_cxt);
+	m->key = MemoryContextAlloc(m->key_cxt, Max(len, 1));
+	memcpy(m->key, key, len);
+	m->keylen = len;
+	paimon_fold_begin(m->fold, &m->key_alloc);
+}
+
+static bool
+add(PaimonMerger *m, uint8 kind, const Datum *values, const bool *nulls)
+{
+	PaimonFoldRecord record = {.kind = kind, .values = (const uint64_t *) values, .nulls = nulls};
+
+	CHECK_FOR_INTERRUPTS();
+	return paimon_fold_add(m->fold, &record);
+}
+
+bool
+paimon_merger_add(PaimonMerger *m, uint8 kind, const uint8 *payload, uint32 len, bool copy)
+{
+	MemoryContext old = MemoryContextSwitchTo(m->key_cxt);
+	int			natts = m->desc->tupdesc->natts;
+	Datum	   *values = palloc_array(Datum, natts + 1);
+	bool	   *nulls = palloc_array(bool, natts + 1);
+
+	if (copy && len > 0)
+	{
+		uint8	   *mine = palloc(len);
+
+		memcpy(mine, payload, len);
+		payload = mine;
+	}
+	paimon_row_decode(m->desc, m->key, m->keylen, payload, len, natts, values, nulls);
+	MemoryContextSwitchTo(old);
+	return add(m, kind, values, nulls);
+}
+
+bool
+paimon_merger_add_row(PaimonMerger *m, uint8 kind, PaimonRunGroup *group, uint32 row, bool copy)
+{
+	MemoryContext old = MemoryContextSwitchTo(m->key_cxt);
+	int			natts = m->desc->tupdesc->natts;
+	Datum	   *values = palloc_array(Datum, natts + 1);
+	bool	   *nulls = palloc_array(bool, natts + 1);
+
+	for (int i = 0; i < m->plan->nactive; i++)
+	{
+		int			c = m->plan->active[i];
+		Form_pg_attribute att = TupleDescAttr(m->desc->tupdesc, c);
+
+		if (group->values[c] == NULL)
+			paimon_run_group_load(group, c);
+		nulls[c] = group->nulls[c] != NULL && group->nulls[c][row];
+		values[c] = nulls[c] ? (Datum) 0 : group->values[c][row];
+		if (copy && !nulls[c] && !att->attbyval)
+			values[c] = datumCopy(values[c], false, att->attlen);
+	}
+	MemoryContextSwitchTo(old);
+	return add(m, kind, values, nulls);
+}
+
+/* Errors that the types' and users' functions raise by themselves say where, too. */
+static void
+merging_callback(void *arg)
+{
+	PaimonMerger *m = arg;
+
+	if (m->show_key)
+		errcontext("merging the rows with key %s of table \"%s\"", paimon_key_describe(m->desc, m->key, m->keylen), m->relname);
+	else
+		errcontext("merging rows of table \"%s\"", m->relname);
+}
+
+bool
+paimon_merger_row(PaimonMerger *m, const Datum **values, const bool **isnull)
+{
+	ErrorContextCallback callback = {.previous = error_context_stack, .callback = merging_callback, .arg = m};
+	PaimonFoldRecord row;
+	PaimonFoldError error;
+	PaimonFoldOutcome outcome;
+
+	error_context_stack = &callback;
+	outcome = paimon_fold_visible(m->fold, &row, &error);
+	error_context_stack = callback.previous;
+	if (outcome == PAIMON_FOLD_FAILED)
+		paimon_merge_report(m->relname, m->plan, &error, m->show_key ? paimon_key_describe(m->desc, m->key, m->keylen) : NULL);
+	if (outcome == PAIMON_FOLD_GONE)
+		return false;
+	*values = (const Datum *) row.values;
+	*isnull = row.nulls;
+	return true;
+}
+
+int
+paimon_merger_partial(PaimonMerger *m, bool oldest)
+{
+	ErrorContextCallback callback = {.previous = error_context_stack, .callback = merging_callback, .arg = m};
+	int			n;
+
+	error_context_stack = &callback;
+	n = paimon_fold_partial(m->fold, oldest, &m->out);
+	error_context_stack = callback.previous;
+	return n;
+}
+
+uint8
+paimon_merger_record(PaimonMerger *m, int i, const Datum **values, const bool **isnull)
+{
+	*values = (const Datum *) m->out[i].values;
+	*isnull = m->out[i].nulls;
+	return m->out[i].kind;
+}
