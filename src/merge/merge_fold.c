@@ -136,6 +136,12 @@ settle(PaimonFold *f, Item *item)
 	return paimon_row_settle(f->plan, item->row, false, f->key, &item->record, &column) == PAIMON_FOLD_OK;
 }
 
+static inline bool
+is_absolute(PaimonFoldOp op)
+{
+	return op == PAIMON_OP_REPLACE || op == PAIMON_OP_REMOVE;
+}
+
 /* Puts b into a, which is its neighbour and older. */
 static bool
 join(PaimonFold *f, Item *a, Item *b, bool loose, bool *broken)
@@ -143,7 +149,7 @@ join(PaimonFold *f, Item *a, Item *b, bool loose, bool *broken)
 	/* what a table refuses to take back is an error where it is seen, and stays until then */
 	if (a->op == PAIMON_OP_REFUSED || b->op == PAIMON_OP_REFUSED)
 		return false;
-	if (b->op == PAIMON_OP_REPLACE || b->op == PAIMON_OP_REMOVE)
+	if (is_absolute(b->op))
 	{
 		*a = *b;
 		return true;
@@ -173,7 +179,7 @@ join_chain(PaimonFold *f, Item *items, uint32_t n, bool loose, bool *broken)
 		Item		current = items[i];
 		bool		taken_in = false;
 
-		while (sp > 0 && (!taken_in || items[sp - 1].op == PAIMON_OP_RETRACT) &&
+		while (sp > 0 && (!taken_in || items[sp - 1].op == PAIMON_OP_RETRACT || is_absolute(current.op)) &&
 			   join(f, &items[sp - 1], &current, loose, broken))
 		{
 			current = items[--sp];
@@ -324,7 +330,7 @@ paimon_fold_add(PaimonFold *f, const PaimonFoldRecord *record)
 	if (op == PAIMON_OP_NOTHING)
 		return true;
 	push(f, op, record);
-	if (plan->nsequence == 0 && (op == PAIMON_OP_REPLACE || op == PAIMON_OP_REMOVE))
+	if (plan->nsequence == 0 && is_absolute(op))
 		return false;
 	if (f->n >= f->reduce_at)
 		reduce(f);
