@@ -154,6 +154,7 @@ paimon_index_routine(IndexAmRoutine *am)
 	am->amsearcharray = true;
 	am->amsearchnulls = true;
 	am->amcaninclude = true;
+	am->amclusterable = true;	/* rows are stored in its order: CLUSTER is a rewrite */
 	am->amstorage = true;		/* for the operator class over anyelement */
 	am->ampredlocks = true;		/* we lock the relation */
 	am->amkeytype = InvalidOid;

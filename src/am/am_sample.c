@@ -123,7 +123,7 @@ scan_sample_next_tuple(TableScanDesc sscan, struct SampleScanState *state, Tuple
 		OffsetNumber offset = tsm->NextSampleTuple(state, scan->sample_chunk, ROWS_PER_CHUNK);
 
 		CHECK_FOR_INTERRUPTS();
-		if (!OffsetNumberIsValid(offset))
+		if (offset == InvalidOffsetNumber)
 		{
 			scan->chunk_start += ROWS_PER_CHUNK;
 			scan->sample_chunk++;
@@ -139,8 +139,8 @@ scan_sample_next_tuple(TableScanDesc sscan, struct SampleScanState *state, Tuple
 		else
 		{
 			/* The method remembers where it is until it has heard of the chunk's end. */
-			while (OffsetNumberIsValid(tsm->NextSampleTuple(state, scan->sample_chunk, ROWS_PER_CHUNK)))
-				;
+			while (offset != InvalidOffsetNumber)
+				offset = tsm->NextSampleTuple(state, scan->sample_chunk, ROWS_PER_CHUNK);
 		}
 	}
 	ExecClearTuple(slot);

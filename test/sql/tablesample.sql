@@ -47,6 +47,16 @@ CLOSE c;
 SELECT count(*) = 0 AS locked FROM (SELECT k FROM ts TABLESAMPLE BERNOULLI (1) REPEATABLE (1) FOR UPDATE) x;
 COMMIT;
 
+-- The last chunk is rarely full.
+CREATE TABLE ts_small (k int) USING paimon;
+INSERT INTO ts_small SELECT generate_series(1, 7);
+SELECT g, count(*) = count(DISTINCT k) AS once, count(*) <= 7 AS few
+FROM generate_series(1, 40) g, LATERAL (SELECT k FROM ts_small TABLESAMPLE BERNOULLI (50) REPEATABLE (g)) x GROUP BY g HAVING count(*) > 7;
+SELECT count(*) FROM generate_series(1, 40) g, LATERAL (SELECT k FROM ts_small TABLESAMPLE BERNOULLI (50) REPEATABLE (g) WHERE k > g) x WHERE g > 7;
+SELECT count(*) BETWEEN 70 AND 210 AS share FROM generate_series(1, 40) g, LATERAL (SELECT k FROM ts_small TABLESAMPLE BERNOULLI (50) REPEATABLE (g)) x;
+SELECT count(*) % 7 AS whole FROM generate_series(1, 40) g, LATERAL (SELECT k FROM ts_small TABLESAMPLE SYSTEM (50) REPEATABLE (g)) x;
+DROP TABLE ts_small;
+
 -- A larger table: SYSTEM reads some row groups and leaves the others alone.
 INSERT INTO ts_append SELECT g, 'first' FROM generate_series(10001, 600000) g;
 SELECT paimon.compact('ts_append') > 0 AS compacted;

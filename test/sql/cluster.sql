@@ -1,0 +1,22 @@
+-- CLUSTER by the key: rows are stored in its order already, so it is a rewrite, as VACUUM FULL is.
+CREATE TABLE cl (k int PRIMARY KEY, v text) USING paimon WITH (bucket = 2);
+INSERT INTO cl SELECT g, 'v' || g FROM generate_series(1, 1000) g;
+DELETE FROM cl WHERE k % 3 = 0;
+CLUSTER cl USING cl_pkey;
+SELECT indisclustered FROM pg_index WHERE indexrelid = 'cl_pkey'::regclass;
+SELECT count(*), sum(k), min(v), max(v) FROM cl;
+SELECT v FROM cl WHERE k = 500;
+BEGIN;
+INSERT INTO cl VALUES (3, 'own');
+UPDATE cl SET v = 'changed' WHERE k = 500;
+CLUSTER cl;
+SELECT count(*), sum(k), min(v), max(v) FROM cl;
+ROLLBACK;
+SELECT count(*), sum(k), min(v), max(v) FROM cl;
+ALTER TABLE cl SET WITHOUT CLUSTER;
+CLUSTER cl;
+ALTER TABLE cl CLUSTER ON cl_pkey;
+CLUSTER cl;
+SELECT count(*) FROM paimon.verify('cl');
+SELECT count(*), sum(k), min(v), max(v) FROM cl;
+DROP TABLE cl;
