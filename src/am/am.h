@@ -148,7 +148,8 @@ typedef struct PaimonUpsert
 	PaimonLookup *lookup;
 	uint64		storage_id;
 	/* PAIMON_INSERT_ONCE: hashes of the keys so far, as long as nobody else writes; see am_conflict.c */
-	uint64	   *seen;
+	uint64		first_seen;
+	uint64	   *seen;			/* from the second key on */
 	uint32		seen_size;		/* a power of 2; 0: no longer kept */
 	uint32		nseen;
 	uint64		next_put;

@@ -257,11 +257,21 @@ not_seen(PaimonUpsert *upsert, PaimonTable *table, const PaimonEncoded *row)
 		return false;
 	}
 	upsert->next_put++;
-	if (upsert->seen == NULL)
-		upsert->seen = MemoryContextAllocZero(upsert->cxt, sizeof(uint64) * upsert->seen_size);
 	hash = paimon_key_hash((const uint8 *) row->key.data, row->key.len) ^
 		(table->storage_id + (uint64) row->bucket) * UINT64CONST(0x9E3779B97F4A7C15);
 	hash |= 1;					/* 0 is an empty place */
+	if (upsert->nseen == 0)
+	{
+		/* most statements have one row */
+		upsert->first_seen = hash;
+		upsert->nseen = 1;
+		return true;
+	}
+	if (upsert->seen == NULL)
+	{
+		upsert->seen = MemoryContextAllocZero(upsert->cxt, sizeof(uint64) * upsert->seen_size);
+		*seen_place(upsert->seen, upsert->seen_size, upsert->first_seen) = upsert->first_seen;
+	}
 	place = seen_place(upsert->seen, upsert->seen_size, hash);
 	if (*place != 0)
 		return false;

@@ -106,7 +106,7 @@ equal_is_same(Relation index, Relation rel, int column)
 
 	if (att->atttypid == INT4OID || att->atttypid == INT8OID || att->atttypid == UUIDOID || att->atttypid == INT2OID)
 		return true;
-	if (att->atttypid == BPCHAROID && att->atttypmod < 0)
+	if (type == BPCHAROID && att->atttypmod < 0)
 		return false;			/* trailing blanks do not count */
 	proc = get_opfamily_proc(index->rd_opfamily[column], type, type, BTEQUALIMAGE_PROC);
 	return OidIsValid(proc) &&
@@ -265,16 +265,6 @@ keep_rule(ModifyTableState *mt, PaimonInsertRule rule)
 	paimon_upsert_register(upsert);
 }
 
-/* One row, and nobody else in the statement who writes: no key can come twice. */
-static bool
-writes_one_row(ModifyTableState *mt)
-{
-	PlanState  *source = outerPlanState(mt);
-
-	return IsA(source, ResultState) && outerPlanState(source) == NULL && mt->ps.state->es_auxmodifytables == NIL &&
-		mt->rootResultRelInfo->ri_TrigDesc == NULL;
-}
-
 /* The plan may be in use elsewhere, or be kept: this execution gets a copy. */
 static void
 run_as_plain_insert(ModifyTableState *mt)
@@ -284,8 +274,7 @@ run_as_plain_insert(ModifyTableState *mt)
 	memcpy(plain, mt->ps.plan, sizeof(ModifyTable));
 	plain->onConflictAction = ONCONFLICT_NONE;
 	mt->ps.plan = (Plan *) plain;
-	if (!writes_one_row(mt))
-		keep_rule(mt, PAIMON_INSERT_ONCE);
+	keep_rule(mt, PAIMON_INSERT_ONCE);
 }
 
 static bool

@@ -216,6 +216,7 @@ SELECT up_blind(s), up(s, 'x') FROM unnest(ARRAY[
 	$$INSERT INTO x SELECT g % 9000, g, repeat('d', 20) FROM generate_series(0, 18000) g ON CONFLICT DO NOTHING$$,
 	$$INSERT INTO x SELECT g % 100 + 20000, g, repeat('e', 20) FROM generate_series(0, 8000) g ON CONFLICT (id) DO NOTHING$$,
 	$$INSERT INTO x SELECT CASE g WHEN 8000 THEN up_write(30005) ELSE 30000 + g END, g, 'f' FROM generate_series(1, 8000) g WHERE g <> 5 ON CONFLICT (id) DO UPDATE SET n = EXCLUDED.n, v = EXCLUDED.v$$,
+	$$INSERT INTO x VALUES (up_write(30006), 1, 'f') ON CONFLICT (id) DO UPDATE SET n = EXCLUDED.n, v = EXCLUDED.v$$,
 	$$MERGE INTO x USING generate_series(11001, 16000) g ON x.id = g WHEN MATCHED THEN UPDATE SET n = -x.n WHEN NOT MATCHED THEN INSERT VALUES (g, g, repeat('g', 20))$$]) s;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT up($$INSERT INTO x SELECT g % 4000 + 40000, g, repeat('h', 20) FROM generate_series(0, 8000) g ON CONFLICT (id) DO NOTHING$$, 'x');
