@@ -148,7 +148,7 @@ struct PaimonMergeColumn
 	bool		ordering;		/* of a sequence group */
 	int			group;			/* that it orders or that protects it; -1 */
 	const PaimonAggFunction *agg;	/* NULL: plain */
-	const char *function;		/* its name, as given */
+	const char *function;		/* its name; a user's function with its schema, as the server finds it */
 	bool		ignore_retract;
 	bool		distinct;
 	const char *delimiter;
@@ -225,7 +225,8 @@ typedef struct PaimonPlanError
 } PaimonPlanError;
 
 /*
- * A user's SQL function as aggregate: fills ops with `call` for column c, or says why not.  Called for names that are not in the table of functions.
+ * A user's SQL function as aggregate: fills ops with `call` for column c, and `function` with its full name, or says why not.  Called for names that are
+ * not in the table of functions.
  */
 typedef PaimonPlanCode (*PaimonFindFunction) (void *arg, PaimonMergeColumn *col, const char *name, PaimonPlanError *error);
 

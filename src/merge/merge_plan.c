@@ -396,6 +396,7 @@ use_function(Planner *p, PaimonMergeColumn *col, const char *name)
 		if (strcmp(name, later[i]) == 0)
 			return fail(p, PAIMON_PLAN_NOT_BUILT, NULL, "aggregate function %s of column \"%s\" is not supported", name, col->name);
 	}
+	col->function = name;
 	if (f == NULL && p->find != NULL)
 	{
 		PaimonPlanCode code = p->find(p->find_arg, col, name, p->error);
@@ -414,7 +415,6 @@ use_function(Planner *p, PaimonMergeColumn *col, const char *name)
 	if (f->classes != 0 && (f->classes & PAIMON_MC_BIT(col->cls)) == 0)
 		return fail(p, PAIMON_PLAN_BAD_TYPE, NULL, "column \"%s\" must be of %s for aggregate function %s", col->name, f->types, name);
 	col->agg = f;
-	col->function = name;
 	return true;
 }
 

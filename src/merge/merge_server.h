@@ -14,6 +14,7 @@
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 #include "utils/numeric.h"
+#include "utils/rel.h"
 #include "utils/typcache.h"
 
 #include "merge/merge_fold.h"
@@ -23,6 +24,13 @@
  * functions are called.  Raises every error of configuration, naming `relname`.
  */
 extern PaimonMergePlan *paimon_merge_plan_table(const char *relname, TupleDesc tupdesc, const bool *key, Oid owner, List *items);
+
+/*
+ * The plan of an open table, from its options in the catalog, in CurrentMemoryContext.  Looks into catalogs: to be called before a merge that may hold no
+ * snapshot.
+ */
+struct PaimonRowDesc;
+extern PaimonMergePlan *paimon_merge_plan_relation(Relation rel, const struct PaimonRowDesc *desc);
 
 /* Memory for plans and folds: of a memory context. */
 extern void paimon_merge_allocator(MemoryContext cxt, PaimonAllocator *alloc);

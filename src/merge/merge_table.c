@@ -7,10 +7,14 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 #include "merge/merge_server.h"
 #include "options/options.h"
+#include "row/row.h"
 
 static void *
 table_alloc(void *arg, size_t size)
@@ -118,6 +122,27 @@ paimon_merge_plan_table(const char *relname, TupleDesc tupdesc, const bool *key,
 			paimon_merge_json_fields(&plan->columns[c]);
 	}
 	return plan;
+}
+
+PaimonMergePlan *
+paimon_merge_plan_relation(Relation rel, const PaimonRowDesc *desc)
+{
+	bool	   *key = palloc0_array(bool, desc->tupdesc->natts + 1);
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(rel)));
+	Datum		reloptions;
+	bool		isnull;
+	List	   *items;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" does not exist any more", RelationGetRelationName(rel))));
+	reloptions = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &isnull);
+	items = paimon_options_untransform(reloptions, isnull, NULL);
+	ReleaseSysCache(tuple);
+	for (int i = 0; i < desc->nkeys; i++)
+		key[desc->keys[i].attno - 1] = true;
+	return paimon_merge_plan_table(RelationGetRelationName(rel), desc->tupdesc, key, rel->rd_rel->relowner, items);
 }
 
 /* ---------- errors of values ---------- */

@@ -200,7 +200,7 @@ seen(MergeTest *test, uint32 cuts, bool oldest)
 	return OidOutputFunctionCall(F_RECORD_OUT, HeapTupleGetDatum(heap_form_tuple(test->tupdesc, (Datum *) values, (bool *) nulls)));
 }
 
-/* test_merge(table, options, kinds, rows): what is seen of the rows, the same however they are grouped. */
+/* test_merge(table, options, kinds, rows): what is seen of the rows, the same however they are grouped.  No options: the table's own. */
 Datum
 paimon_test_merge(PG_FUNCTION_ARGS)
 {
@@ -214,8 +214,11 @@ paimon_test_merge(PG_FUNCTION_ARGS)
 
 	test.rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
 	test.tupdesc = RelationGetDescr(test.rel);
-	test.plan = paimon_merge_plan_table(RelationGetRelationName(test.rel), test.tupdesc, key_columns(test.rel), test.rel->rd_rel->relowner, items);
 	test.desc = row_desc(test.rel, key_columns(test.rel));
+	if (items == NIL)
+		test.plan = paimon_merge_plan_relation(test.rel, test.desc);
+	else
+		test.plan = paimon_merge_plan_table(RelationGetRelationName(test.rel), test.tupdesc, key_columns(test.rel), test.rel->rd_rel->relowner, items);
 	paimon_merge_allocator(CurrentMemoryContext, &test.alloc);
 	test.merger = paimon_merger_begin(RelationGetRelationName(test.rel), test.desc, test.plan, true);
 	initStringInfo(&test.key);

@@ -91,6 +91,7 @@ paimon_merge_find_function(void *owner, PaimonMergeColumn *col, const char *name
 		fmgr_info_cxt(oid, &t->function, t->cxt);
 		t->owner = *(Oid *) owner;
 		col->ops = proc->proisstrict ? &strict_ops : &lenient_ops;
+		col->function = quote_qualified_identifier(get_namespace_name(proc->pronamespace), NameStr(proc->proname));
 	}
 	ReleaseSysCache(tuple);
 	return code;

@@ -177,6 +177,12 @@ SELECT paimon.test_merge('merge_t', '{merge-engine=partial-update,"fields.n,d.se
 SELECT paimon.test_merge('merge_t', '{"sequence.field=tc,n"}', '{+I,+I,+I}',
 	ARRAY['(1,,1,,,,1.5,,,,b,,,,,,,,,)', '(1,,2,,,,9,,,,B,,,,,,,,,)', '(1,,3,,,,1.50,,,,b,,,,,,,,,)']);
 
+-- the options that a table has
+CREATE TABLE merge_own (k int PRIMARY KEY, v text) USING paimon WITH (bucket = 1);
+SELECT paimon.test_merge('merge_own', '{}', '{+I,+I}', '{"(1,a)","(1,)"}');
+SELECT paimon.test_merge('merge_own', '{}', '{+I,-U}', '{"(1,a)","(1,)"}');
+DROP TABLE merge_own;
+
 DROP TABLE merge_t CASCADE;
 DROP TYPE merge_item;
 DROP FUNCTION m, agg, back, keytime, nested, wrong_options, longest, step, loose, wrong, fails, who;
