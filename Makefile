@@ -7,11 +7,12 @@
 #   make installcheck             regression and isolation tests on a running server
 #   make lint                     what test/check looks at
 #   make demo | bench | torture   see README.md
+#   make regress-with-paimon      PostgreSQL's own suites on paimon tables, see test/regress-with-paimon
 #   make unit | fuzz              the core outside the server, with sanitizers
 #
 # Variables: PG_CONFIG, CC (gcc or clang), PAIMON_TESTING=1 (stop points compiled in; never for a release).
 
-TASKS = check demo unit fuzz bench lint torture
+TASKS = check demo unit fuzz bench lint torture regress-with-paimon
 
 ifneq (,$(filter $(TASKS),$(MAKECMDGOALS)))
 
@@ -41,6 +42,9 @@ bench:
 
 torture:
 	@bash test/run.sh torture
+
+regress-with-paimon:
+	@bash test/run.sh regress-with-paimon
 
 # "make all check" and the like: the build goals go to a make of their own.
 BUILD_GOALS = $(filter-out $(TASKS),$(MAKECMDGOALS))

@@ -2,7 +2,7 @@
 # Runs tests, the demo, the benchmark or the crash torture, on clusters of their own.
 #
 #   test/run.sh [KIND...]     unit fuzz regress isolation tap random (default: all of them)
-#   test/run.sh demo | bench | torture
+#   test/run.sh demo | bench | torture | regress-with-paimon
 #
 # The last line of a test run is "N passed, N failed" over everything.  Steps:
 #   1. install what is missing (Debian's packages; needs root or sudo only then)
@@ -32,7 +32,7 @@ if [[ ${#kinds[@]} -eq 0 ]]; then
 fi
 for kind in "${kinds[@]}"; do
 	case $kind in
-		unit | fuzz | regress | isolation | tap | random | demo | bench | torture) ;;
+		unit | fuzz | regress | isolation | tap | random | demo | bench | torture | regress-with-paimon) ;;
 		*)
 			echo "unknown kind of test: $kind" >&2
 			echo "0 passed, 1 failed"

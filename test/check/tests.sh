@@ -34,7 +34,7 @@ check_all_tests_run()
 			test/random/*.pl | test/random/*.py | test/random/lib/*) ;;
 			test/unit/test_*.c | test/unit/unit*.[ch] | test/unit/Makefile | test/unit/golden/*) ;;
 			test/fuzz/fuzz_*.c | test/fuzz/fuzz.[ch] | test/fuzz/Makefile | test/fuzz/corpus/* | test/fuzz/regress/*) ;;
-			test/demo/* | test/bench/* | test/torture/* | test/check/*.sh | test/run/*.sh) ;;
+			test/regress-with-paimon/* | test/demo/* | test/bench/* | test/torture/* | test/check/*.sh | test/run/*.sh) ;;
 			test/run.sh | test/regress.conf) ;;
 			*/README.md | */.gitignore) ;;
 			*) echo "$file: no runner would find it" ;;

@@ -68,6 +68,12 @@ main()
 
 	case $1 in
 		demo | bench) flavour=release ;;
+		regress-with-paimon)
+			# builds a server of its own, and against that
+			finished=1
+			bash test/regress-with-paimon/run.sh
+			return
+			;;
 	esac
 	if wants_server "$@" && ! build "$flavour"; then
 		echo "The extension does not build."
