@@ -106,7 +106,7 @@ extern TM_Result paimon_check_touched(PaimonTable *table, Relation rel, const Pa
 /* am_path.c */
 struct IndexOptInfo;
 extern void paimon_path_init(void);
-extern int	paimon_index_ordered_columns(Oid relid, const struct IndexOptInfo *index);
+extern bool paimon_index_column_ordered(Oid relid, const struct IndexOptInfo *index, int column);
 
 /* am_cost.c */
 struct PlannerInfo;

@@ -29,6 +29,7 @@
 #define LOOKUP_TEXT_COST	350.0	/* one value out of a unit of text */
 #define LOOKUP_TEXT_WIDTH	24		/* narrower ones are taken to be in a dictionary */
 #define RANGE_ROW_COST		6.0		/* of a row in a range, beside what core charges */
+#define MERGE_ROW_COST		2.0		/* and for each level of the merge over buckets */
 
 /* What an index path's conditions come to. */
 typedef struct KeyConditions
@@ -57,7 +58,7 @@ condition_operator(PlannerInfo *root, Expr *qual, double *n)
 
 /* The same division of the conditions as am_index_keys.c will make. */
 static void
-divide_conditions(PlannerInfo *root, IndexPath *path, int nordered, KeyConditions *c)
+divide_conditions(PlannerInfo *root, IndexPath *path, Oid relid, KeyConditions *c)
 {
 	IndexOptInfo *index = path->indexinfo;
 	ListCell   *lc;
@@ -85,7 +86,7 @@ divide_conditions(PlannerInfo *root, IndexPath *path, int nordered, KeyCondition
 				c->bounds = lappend(c->bounds, rinfo);
 			}
 			else if (OidIsValid(op) && !equality && IsA(rinfo->clause, OpExpr) && column == equal + 1 &&
-					 (column < nordered || index->sortopfamily != NULL))
+					 paimon_index_column_ordered(relid, index, column))
 				c->bounds = lappend(c->bounds, rinfo);
 			else if (!IsA(rinfo->clause, NullTest))
 				c->nothers++;
@@ -155,14 +156,15 @@ buckets_asked(IndexOptInfo *index, Relation table, int nprefix)
 }
 
 static void
-range_cost(IndexPath *path, double loop_count, const KeyConditions *c, double seeks, double rows, double share, Cost *total)
+range_cost(IndexPath *path, double loop_count, const KeyConditions *c, double buckets, double rows, double share, Cost *total)
 {
 	RelOptInfo *rel = path->indexinfo->rel;
 	double		page_cost;
 	double		pages = ceil(rows / Max(rel->tuples, 1) * rel->pages);
 
 	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
-	*total = cpu_operator_cost * (seeks * LOOKUP_KEY_COST + rows * (RANGE_ROW_COST + c->nothers));
+	*total = cpu_operator_cost * (c->combinations * buckets * LOOKUP_KEY_COST +
+								  rows * (RANGE_ROW_COST + MERGE_ROW_COST * log2(buckets) + c->nothers));
 	if (path->path.pathtype == T_IndexOnlyScan)
 		*total += page_cost * pages * share;	/* core takes all pages to be visible, and charges none */
 	else if (loop_count <= 1 && pages > 1)
@@ -179,14 +181,12 @@ paimon_key_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, 
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
 	Relation	table = RelationIdGetRelation(rte->relid);
 	KeyConditions c;
-	double		seeks;
 
 	if (table == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", rte->relid)));
-	divide_conditions(root, path, paimon_index_ordered_columns(rte->relid, index), &c);
-	seeks = c.combinations * buckets_asked(index, table, c.nprefix);
+	divide_conditions(root, path, rte->relid, &c);
 	if (c.never)
 		*selectivity = *total = *startup = *correlation = *pages = 0;
 	else if (c.nprefix == index->nkeycolumns)
@@ -203,12 +203,13 @@ paimon_key_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, 
 	}
 	else
 	{
+		double		buckets = buckets_asked(index, table, c.nprefix);
 		double		rows;
 
 		*selectivity = clauselist_selectivity(root, c.bounds, rel->relid, JOIN_INNER, NULL);
 		rows = clamp_row_est(*selectivity * rel->tuples);
-		range_cost(path, loop_count, &c, seeks, rows, paimon_share_of_pages(rel, rte->relid), total);
-		*startup = cpu_operator_cost * LOOKUP_KEY_COST * Min(seeks, buckets_asked(index, table, c.nprefix));
+		range_cost(path, loop_count, &c, buckets, rows, paimon_share_of_pages(rel, rte->relid), total);
+		*startup = cpu_operator_cost * LOOKUP_KEY_COST * buckets;
 		*correlation = 1;
 		*pages = ceil(*selectivity * rel->pages);
 	}

@@ -26,7 +26,7 @@
 #include "utils/snapmgr.h"
 
 /* After so many rows of one group its columns are decoded whole: until then value by value is less work. */
-#define ROWS_BEFORE_WHOLE 32
+#define ROWS_BEFORE_WHOLE 256
 
 /* Where a scan stands. */
 typedef struct KeyPosition

@@ -5,7 +5,7 @@
  *
  * An index scan gives rows in the order of their encoded keys.  That is the order of the operator class for most types, but not for enums, nor for text unless
  * its collation sorts by bytes.  Core takes all access methods that can order to do so for all types: here the claim is taken back for keys with such
- * columns, before anything is planned.
+ * columns, before anything is planned, and what is left of it is given to paths of our own.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,11 +13,14 @@
 
 #include "am/am.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
 #include "optimizer/plancat.h"
 #include "row/row.h"
 #include "utils/lsyscache.h"
 
 static get_relation_info_hook_type prev_get_relation_info = NULL;
+static set_rel_pathlist_hook_type prev_set_rel_pathlist = NULL;
 
 static bool
 is_ours(const IndexOptInfo *index)
@@ -25,16 +28,28 @@ is_ours(const IndexOptInfo *index)
 	return index->amcostestimate == (void (*) ()) paimon_key_cost_estimate;
 }
 
-/* How many of the key's columns, from the first on, are sorted as their operator classes sort. */
-int
-paimon_index_ordered_columns(Oid relid, const IndexOptInfo *index)
+/* Are the key's bytes sorted as this column's operator class sorts? */
+bool
+paimon_index_column_ordered(Oid relid, const IndexOptInfo *index, int column)
 {
-	int			n;
+	return paimon_key_type_orders(get_atttype(relid, index->indexkeys[column]), index->indexcollations[column]);
+}
 
-	for (n = 0; n < index->nkeycolumns; n++)
-		if (!paimon_key_type_orders(get_atttype(relid, index->indexkeys[n]), index->indexcollations[n]))
-			break;
-	return n;
+static bool
+all_ordered(Oid relid, const IndexOptInfo *index)
+{
+	for (int i = 0; i < index->nkeycolumns; i++)
+		if (!paimon_index_column_ordered(relid, index, i))
+			return false;
+	return true;
+}
+
+static void
+claim_order(IndexOptInfo *index, bool claim)
+{
+	index->sortopfamily = claim ? index->opfamily : NULL;
+	index->reverse_sort = claim ? palloc0_array(bool, index->nkeycolumns) : NULL;
+	index->nulls_first = claim ? palloc0_array(bool, index->nkeycolumns) : NULL;
 }
 
 static void
@@ -48,12 +63,97 @@ relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 
-		if (is_ours(index) && index->sortopfamily != NULL && paimon_index_ordered_columns(relid, index) < index->nkeycolumns)
-		{
-			index->sortopfamily = NULL;
-			index->reverse_sort = NULL;
-			index->nulls_first = NULL;
-		}
+		if (is_ours(index) && index->sortopfamily != NULL && !all_ordered(relid, index))
+			claim_order(index, false);
+	}
+}
+
+/*
+ * Of the path keys of an index that claims order for all its columns, how many are true: those up to the first column that is not sorted and not
+ * constant in the query.
+ */
+static int
+count_true_pathkeys(PlannerInfo *root, Oid relid, IndexOptInfo *index, ScanDirection direction)
+{
+	int			ncolumns = index->nkeycolumns;
+	int			n = 0;
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		int			with;
+
+		index->nkeycolumns = i + 1;
+		with = list_length(build_index_pathkeys(root, index, direction));
+		if (with > n && !paimon_index_column_ordered(relid, index, i))
+			break;
+		n = with;
+	}
+	index->nkeycolumns = ncolumns;
+	return n;
+}
+
+/*
+ * Core's paths for one index as if all of its columns were sorted, each with as much of the order as is true.
+ */
+static List *
+partly_ordered_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid, IndexOptInfo *index)
+{
+	List	   *pathlist = rel->pathlist;
+	List	   *partial_pathlist = rel->partial_pathlist;
+	List	   *indexlist = rel->indexlist;
+	List	   *result = NIL;
+	int			forward;
+	int			backward;
+	ListCell   *lc;
+
+	claim_order(index, true);
+	forward = count_true_pathkeys(root, relid, index, ForwardScanDirection);
+	backward = count_true_pathkeys(root, relid, index, BackwardScanDirection);
+	rel->pathlist = rel->partial_pathlist = NIL;
+	rel->indexlist = list_make1(index);
+	if (forward > 0 || backward > 0)
+		create_index_paths(root, rel);
+	foreach(lc, rel->pathlist)
+	{
+		IndexPath  *path = lfirst(lc);
+		int			n;
+
+		if (!IsA(path, IndexPath))
+			continue;
+		n = ScanDirectionIsBackward(path->indexscandir) ? backward : forward;
+		path->path.pathkeys = list_truncate(list_copy(path->path.pathkeys), n);
+		if (path->path.pathkeys != NIL)
+			result = lappend(result, path);
+	}
+	rel->pathlist = pathlist;
+	rel->partial_pathlist = partial_pathlist;
+	rel->indexlist = indexlist;
+	claim_order(index, false);
+	return result;
+}
+
+/*
+ * Core knows indexes that are ordered and others.  A key (tenant text, at timestamptz) is ordered by its second column where the first is given: paths for that
+ * are added here.
+ */
+static void
+set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	ListCell   *lc;
+
+	if (prev_set_rel_pathlist)
+		prev_set_rel_pathlist(root, rel, rti, rte);
+	if (rte->rtekind != RTE_RELATION || rte->inh || rel->pathlist == NIL || !has_useful_pathkeys(root, rel))
+		return;
+	foreach(lc, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+		ListCell   *lc2;
+
+		if (!is_ours(index) || index->sortopfamily != NULL)
+			continue;
+		foreach(lc2, partly_ordered_paths(root, rel, rte->relid, index))
+			add_path(rel, lfirst(lc2));
 	}
 }
 
@@ -62,4 +162,6 @@ paimon_path_init(void)
 {
 	prev_get_relation_info = get_relation_info_hook;
 	get_relation_info_hook = relation_info;
+	prev_set_rel_pathlist = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = set_rel_pathlist;
 }

@@ -178,7 +178,8 @@ refuse_index(Form_pg_index index)
 			 errmsg("cannot create an index on paimon table \"%s\"", get_rel_name(index->indrelid)),
 			 errdetail("Tables using access method paimon do not support %s.", what),
 			 index->indisunique && !index->indisexclusion ?
-			 errhint("Make the columns the table's PRIMARY KEY: rows with an existing key replace it.") : 0));
+			 errhint("Make the columns the table's PRIMARY KEY: rows with an existing key replace it.") :
+			 errhint("Searches are fast by the first columns of the primary key: put the columns there.")));
 }
 
 static void
