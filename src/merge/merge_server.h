@@ -9,7 +9,7 @@
 #define PAIMON_MERGE_SERVER_H
 
 #include "postgres.h"
-
+#include "compat.h"
 #include "access/tupdesc.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
