@@ -191,7 +191,8 @@ paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, P
 	for (;;)
 	{
 		int			n;
-		TransactionId *writers = paimon_key_writers(table->shared, rel, snapshot, log, bucket, key.data, key.len, &n, &invisible);
+		TransactionId *writers = paimon_key_writers(table->shared, rel, snapshot, log, bucket, key.data, key.len, mode, &n,
+													&invisible);
 
 		if (n == 0)
 			break;
@@ -237,7 +238,7 @@ paimon_key_is_settled(PaimonTable *table, Relation rel, int bucket, PaimonBytes 
 	if (TransactionIdIsValid(paimon_keylock_writer(table->shared, bucket, paimon_key_hash(key.data, key.len))))
 		return false;
 	log = log_row(table, snapshot);
-	pfree(paimon_key_writers(table->shared, rel, snapshot, log, bucket, key.data, key.len, &n, &invisible));
+	pfree(paimon_key_writers(table->shared, rel, snapshot, log, bucket, key.data, key.len, LockTupleExclusive, &n, &invisible));
 	return n == 0 && !invisible && paimon_shared_announced(table->shared) <= log->version;
 }
 
@@ -263,7 +264,7 @@ paimon_wait_for_writers(PaimonTable *table, Relation rel, int bucket, PaimonByte
 			bool		invisible = false;
 			int			n;
 			TransactionId *writers = paimon_key_writers(table->shared, rel, latest, log_row(table, latest), bucket, key.data, key.len,
-														&n, &invisible);
+														LockTupleExclusive, &n, &invisible);
 
 			UnregisterSnapshot(latest);
 			if (n == 0)
@@ -347,7 +348,6 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 
 	if (!paimon_target_get(table, rel, tid, &target) || paimon_kind_is_removal(target.kind))
 		return TM_Deleted;
-	CheckForSerializableConflictIn(rel, tid, ItemPointerGetBlockNumberNoCheck(tid));
 
 	if (is_own_work(table, rel, &target, cid) && paimon_resolve_tid(table, rel, tid, &row))
 	{

@@ -79,6 +79,8 @@ put_insert(PaimonTable *table, Relation rel, TupleTableSlot *slot, CommandId cid
 	else if (paimon_upserts_run())
 		locked = paimon_upsert_check(table, rel, slot, &row, cid);
 	slot->tts_tableOid = RelationGetRelid(rel);
+	if (table->desc->nkeys > 0)
+		paimon_predicate_put(rel, (const uint8 *) row.key.data, row.key.len);
 	paimon_buffer_put(table, rel, cid, row.bucket, PAIMON_KIND_INSERT, locked,
 					  (uint8 *) row.key.data, row.key.len, (uint8 *) row.payload.data, row.payload.len, &slot->tts_tid);
 }
@@ -190,10 +192,10 @@ paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snaps
 		tmfd->ctid = *tid;
 		return TM_Deleted;
 	}
-	CheckForSerializableConflictIn(rel, tid, ItemPointerGetBlockNumberNoCheck(tid));
 	result = lock_target(table, rel, tid, &target, cid, snapshot, crosscheck, wait, LockTupleExclusive, tmfd);
 	if (result == TM_Ok)
 	{
+		paimon_predicate_put(rel, (const uint8 *) target.key.data, target.key.len);
 		if (!(changing_part && key_taken_over(table, rel, &target, cid)))
 			paimon_buffer_put(table, rel, cid, target.bucket, PAIMON_KIND_REMOVE, true,
 							  (uint8 *) target.key.data, target.key.len, NULL, 0, &new_tid);
@@ -219,7 +221,9 @@ put_moved(PaimonTable *table, Relation rel, const PaimonTarget *target, const Pa
 	if (!key_taken_over(table, rel, target, cid))
 		paimon_buffer_put(table, rel, cid, target->bucket, PAIMON_KIND_REMOVE, true,
 						  (uint8 *) target->key.data, target->key.len, NULL, 0, &ignored);
-	(void) paimon_lock_key(table, rel, tid, row->bucket, key, snapshot, LockTupleExclusive, true, LockWaitBlock, &tmfd, &unchanged);
+	/* An upsert of the new key, but for the lock: if there is a row, whoever refers to it may go on. */
+	(void) paimon_lock_key(table, rel, tid, row->bucket, key, snapshot, LockTupleNoKeyExclusive, true, LockWaitBlock, &tmfd, &unchanged);
+	paimon_predicate_put(rel, key.data, key.len);
 	paimon_buffer_put(table, rel, cid, row->bucket, PAIMON_KIND_INSERT, true, key.data, key.len,
 					  (uint8 *) row->payload.data, row->payload.len, tid);
 }
@@ -246,7 +250,6 @@ paimon_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot *slot, Comman
 		tmfd->ctid = *otid;
 		return TM_Deleted;
 	}
-	CheckForSerializableConflictIn(rel, otid, ItemPointerGetBlockNumberNoCheck(otid));
 	paimon_encode_slot(table, rel, slot, &row);
 	if (table->desc->nkeys == 0)
 	{
@@ -263,6 +266,7 @@ paimon_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot *slot, Comman
 	if (result == TM_Ok)
 	{
 		slot->tts_tableOid = RelationGetRelid(rel);
+		paimon_predicate_put(rel, (const uint8 *) target.key.data, target.key.len);
 		if (moves)
 			put_moved(table, rel, &target, &row, cid, snapshot, &slot->tts_tid);
 		else

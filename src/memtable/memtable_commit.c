@@ -137,7 +137,7 @@ find_blocker(Commit *c, TransactionId *blocker)
 }
 
 /*
- * A prepared transaction holds exclusive locks on all that it wrote, against large commits too: flush and readers rely on it (H1).
+ * A prepared transaction holds locks against other writers, large commits too, on all that it wrote: flush and readers rely on it (H1).
  */
 static void
 lock_batch_keys(Commit *c)
@@ -149,7 +149,8 @@ lock_batch_keys(Commit *c)
 		paimon_lock_modify(c->wb->storage_id, false);
 	for (uint64 i = 0; i < c->nkeys; i++)
 	{
-		while (paimon_keylock_try(shared, c->keys[i].bucket, c->keys[i].hash, LockTupleExclusive, true, &blocker) != PAIMON_KEYLOCK_OK)
+		while (paimon_keylock_try(shared, c->keys[i].bucket, c->keys[i].hash, mode_of_kind(c->keys[i].kind), true,
+								  &blocker) != PAIMON_KEYLOCK_OK)
 			XactLockTableWait(blocker, NULL, NULL, XLTW_None);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -194,6 +195,8 @@ commit_small(Commit *c, bool prepare)
 	/* Readers would do it; doing it here keeps their first look short.  Not worth waiting for. */
 	(void) paimon_shared_catch_up(table->shared, c->rel, false);
 	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
+	for (uint64 i = 0; i < c->nkeys; i++)
+		paimon_predicate_check(c->rel, c->keys[i].hash);
 }
 
 /* A write by a callback that runs after our pre-commit: a batch of its own (H29). */
@@ -332,7 +335,12 @@ commit_large(Commit *c)
 {
 	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
 	register_runs(c);
-	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
+
+	/* with whoever has read or written anything of the table */
+	if (IsolationIsSerializable() && c->wb->table->desc->nkeys > 0)
+		CheckTableForSerializableConflictIn(c->rel);
+	else
+		CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
 }
 
 /* ---- all of a transaction ---- */

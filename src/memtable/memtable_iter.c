@@ -18,6 +18,7 @@
 
 #include "core/core_losertree.h"
 #include "memtable/memtable_internal.h"
+#include "merge/merge.h"
 
 #define MANY_VERSIONS 64 /* of one key in one memtable */
 
@@ -455,7 +456,7 @@ settled_before(const PaimonViewSource *src, Snapshot snapshot)
 /* See shared.h. */
 TransactionId *
 paimon_key_writers(PaimonShared *shared, Relation rel, Snapshot snapshot, const PaimonLogRow *log, int bucket,
-				   const uint8 *key, uint32 len, int *nxids, bool *invisible)
+				   const uint8 *key, uint32 len, LockTupleMode mode, int *nxids, bool *invisible)
 {
 	PaimonMemView *view = paimon_memview_open_all(shared, rel, log);
 	int            cap = 4;
@@ -483,7 +484,7 @@ paimon_key_writers(PaimonShared *shared, Relation rel, Snapshot snapshot, const 
 			if (TransactionIdIsValid(b->xid) && !TransactionIdIsCurrentTransactionId(b->xid))
 			{
 				/* Running first: what ends in between is then seen as invisible, never missed. */
-				if (paimon_batch_running(b))
+				if ((mode != LockTupleKeyShare || paimon_kind_is_removal(n->kind)) && paimon_batch_running(b))
 					add_writer(&xids, nxids, &cap, b->xid);
 				if (!paimon_batch_visible(b, snapshot))
 					*invisible = true;

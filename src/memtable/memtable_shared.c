@@ -28,6 +28,7 @@
 
 #include "memtable/memtable_internal.h"
 #include "memtable/stats.h"
+#include "merge/merge.h"
 #include "stop.h"
 
 #define DEFAULT_WRITE_BUFFER (UINT64CONST(64) * 1024 * 1024)
@@ -467,7 +468,7 @@ enter_batch_locks(Relation rel, uint64 storage_id, uint64 position, const Paimon
 								   (LockTupleMode) ((rec.kind >> 1) & 3), xid);
 		else
 			paimon_keylock_reenter(rel, storage_id, rec.bucket, paimon_key_hash(rec.key.data, rec.key.len), false,
-								   LockTupleExclusive, xid);
+								   paimon_kind_is_removal(rec.kind) ? LockTupleExclusive : LockTupleNoKeyExclusive, xid);
 	}
 	if (reader.corrupt)
 		paimon_batch_report_corrupt(rel, position, reader.why);

@@ -181,11 +181,21 @@ extern bool paimon_log_record_at(PaimonShared *shared, Relation rel, uint64 posi
 /*
  * Transactions, other than our own, that are running (or prepared) and have a record of the key at position >=
  * log->head or in a left-over batch, in the log up to its present tail: palloc'd array.  For UPDATE, DELETE, SELECT
- * FOR (step 3 of H4).  *invisible is set if there is a record of the key that `snapshot` does not see (own ones
- * aside), committed or not.
+ * FOR (step 3 of H4).  KEY SHARE lets those that do not remove the row run.  *invisible is set if there is a record of
+ * the key that `snapshot` does not see (own ones aside), committed or not.
  */
 extern TransactionId *paimon_key_writers(PaimonShared *shared, Relation rel, Snapshot snapshot, const PaimonLogRow *log,
-										 int bucket, const uint8 *key, uint32 len, int *nxids, bool *invisible);
+										 int bucket, const uint8 *key, uint32 len, LockTupleMode mode, int *nxids,
+										 bool *invisible);
+
+/* ---- SERIALIZABLE (memtable_predicate.c) ---- */
+
+/*
+ * The transaction writes the key: may raise SERIALIZATION_FAILURE.  _check once more, by paimon_key_hash, after a key
+ * that is not locked has been appended.
+ */
+extern void paimon_predicate_put(Relation rel, const uint8 *key, uint32 len);
+extern void paimon_predicate_check(Relation rel, uint64 hash);
 
 /* ---- records inside a batch (memtable_batch.c) ---- */
 

@@ -46,7 +46,7 @@ sub modes
 }
 
 my ($rc, $out, $err);
-my $before = '1:---- 2:---- 3:---- 4:---- 5:++-- 6:+++- 7:++++ 8:+--- 9:++++';
+my $before = '1:+--- 2:---- 3:+--- 4:---- 5:++-- 6:+++- 7:++++ 8:+--- 9:++++';
 is(modes(), $before, 'prepared');
 $node->restart;
 is(modes(), $before, 'after a restart');
