@@ -8,7 +8,7 @@
 #   STREAM_SECONDS for each stream of upserts, of six (default 600; 0: none)
 #   SECONDS_EACH   time for each other randomised program (default 900)
 #   SEED           of the first run; each further run takes the next one
-#   RUNS           runs of each program (default 3; 0: none)
+#   RUNS           runs of each program (default 3; 0: none, nor all the schedules of test/random/schedules.py)
 #
 # The last line is "N passed, N failed" over all of them.
 set -uo pipefail
@@ -90,6 +90,18 @@ stream()
 	add "$log"
 }
 
+# Every schedule of two transactions, once.
+schedules()
+{
+	local log=$PAIMON_TMP/out/torture/schedules.log
+
+	mkdir -p "$PAIMON_TMP/out/torture"
+	echo "== test/random/schedules.py, seed $seed"
+	env SEED="$seed" ALL=1 timeout -k 10 14400 /usr/bin/python3 test/random/schedules.py >"$log" 2>&1
+	tail -n 60 "$log"
+	add "$log"
+}
+
 if [[ $rounds -gt 0 ]]; then
 	crash
 fi
@@ -102,8 +114,11 @@ fi
 if [[ $stream -gt 0 ]]; then
 	stream
 fi
+if [[ ${RUNS:-3} -gt 0 ]]; then
+	schedules
+fi
 for program in test/random/*.py; do
-	if [[ $program == */stream.py ]]; then
+	if [[ $program == */stream.py || $program == */schedules.py ]]; then
 		continue
 	fi
 	for ((run = 0; run < ${RUNS:-3}; run++)); do
