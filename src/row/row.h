@@ -37,6 +37,7 @@ typedef struct PaimonKeyColumn
 typedef struct PaimonRowDesc
 {
 	TupleDesc	tupdesc;		/* copy */
+	uint64		serial;			/* no other of this process has it: another descriptor may come to lie at the same address */
 	uint64		storage_id;
 	int			nkeys;			/* 0: append storage, key = 8-byte big-endian row number */
 	PaimonKeyColumn keys[INDEX_MAX_KEYS];

@@ -149,6 +149,7 @@ paimon_rowdesc_build(Relation rel, const PaimonStorageRow *storage)
 PaimonRowDesc *
 paimon_rowdesc_build_as(Relation rel, TupleDesc tupdesc, const PaimonStorageRow *storage)
 {
+	static uint64 last_serial = 0;
 	PaimonRowDesc *desc = palloc0(sizeof(PaimonRowDesc));
 	const char *relname = RelationGetRelationName(rel);
 	int			natts;
@@ -156,6 +157,7 @@ paimon_rowdesc_build_as(Relation rel, TupleDesc tupdesc, const PaimonStorageRow 
 	/* With its constraints: missing values of added columns are there. */
 	desc->tupdesc = CreateTupleDescCopyConstr(tupdesc);
 	natts = desc->tupdesc->natts;
+	desc->serial = ++last_serial;
 	desc->storage_id = storage->storage_id;
 	desc->nbuckets = storage->nbuckets;
 	desc->in_key = palloc0(Max(natts, 1) * sizeof(bool));

@@ -158,8 +158,11 @@ group_set_desc(PaimonRunGroup *g, const PaimonRowDesc *desc)
 {
 	uint32		natts = desc->tupdesc->natts;
 
-	if (g->desc == desc)
+	if (g->desc_serial == desc->serial)
+	{
+		g->desc = desc;
 		return;
+	}
 	for (uint32 c = 0; c < g->natts; c++)
 	{
 		if (g->values[c] == NULL || still_holds(g, desc, c))
@@ -169,6 +172,7 @@ group_set_desc(PaimonRunGroup *g, const PaimonRowDesc *desc)
 		g->dropped = bms_del_member(g->dropped, c);
 	}
 	g->desc = desc;
+	g->desc_serial = desc->serial;
 	if (natts <= g->natts)
 		return;
 	{

@@ -34,6 +34,7 @@ struct PaimonRunGroup
 
 	uint32		ncolumns;		/* columns stored */
 	const PaimonRowDesc *desc;
+	uint64		desc_serial;	/* what was loaded agrees with the descriptor of this serial number */
 	PaimonRunFile *file;
 	uint32		group_no;
 	BlockNumber block;
