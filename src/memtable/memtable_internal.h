@@ -298,7 +298,7 @@ extern void paimon_keylock_shmem_init(void);
 
 /* Enters a prepared transaction's lock again, unless it is there. */
 extern void paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_hash, bool all,
-								   LockTupleMode mode, TransactionId xid);
+								   LockTupleMode mode, bool writes, TransactionId xid);
 
 extern int paimon_keylock_storages(uint64 **storage_ids, Oid **relids);
 

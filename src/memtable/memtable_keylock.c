@@ -603,13 +603,14 @@ paimon_keylock_none(PaimonShared *shared)
 /* By whoever attaches a storage first; several may do it at once. */
 void
 paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_hash, bool all, LockTupleMode mode,
-					   TransactionId xid)
+					   bool writes, TransactionId xid)
 {
 	Wanted w;
 	bool   found = false;
 	bool   full = false;
 
 	want(&w, storage_id, bucket, key_hash, all, mode);
+	w.writes = writes;
 	LWLockAcquire(&w.partition->lock, LW_EXCLUSIVE);
 	for (uint32 i = *chain_of(&w); i != NO_ENTRY && !found; i = entries[i].next)
 	{
@@ -618,6 +619,7 @@ paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_h
 		if (!same_thing(e, &w) || e->xid != xid)
 			continue;
 		e->mode = Max(e->mode, (uint8) mode);
+		e->writes = e->writes || writes ? 1 : 0;
 		found = true;
 	}
 	if (!found)
@@ -626,7 +628,7 @@ paimon_keylock_reenter(Relation rel, uint64 storage_id, int bucket, uint64 key_h
 	if (!found && !full)
 		pg_atomic_fetch_add_u32(&table->left_behind, 1);
 	if (full && !all)
-		paimon_keylock_reenter(rel, storage_id, bucket, 0, true, mode, xid);
+		paimon_keylock_reenter(rel, storage_id, bucket, 0, true, mode, writes, xid);
 	else if (full)
 		report_full();
 }

@@ -465,10 +465,10 @@ enter_batch_locks(Relation rel, uint64 storage_id, uint64 position, const Paimon
 		CHECK_FOR_INTERRUPTS();
 		if (rec.kind & PAIMON_RECORD_LOCK)
 			paimon_keylock_reenter(rel, storage_id, rec.bucket, paimon_get_u64(rec.key.data), (rec.kind & 1) != 0,
-								   (LockTupleMode) ((rec.kind >> 1) & 3), xid);
+								   (LockTupleMode) ((rec.kind >> 1) & 3), false, xid);
 		else
 			paimon_keylock_reenter(rel, storage_id, rec.bucket, paimon_key_hash(rec.key.data, rec.key.len), false,
-								   paimon_kind_is_removal(rec.kind) ? LockTupleExclusive : LockTupleNoKeyExclusive, xid);
+								   paimon_kind_is_removal(rec.kind) ? LockTupleExclusive : LockTupleNoKeyExclusive, true, xid);
 	}
 	if (reader.corrupt)
 		paimon_batch_report_corrupt(rel, position, reader.why);
