@@ -15,7 +15,8 @@
 #
 # Environment: PG_CONFIG   the server to test (default: pg_config in PATH)
 #              TESTS       only tests of these names (without folder and suffix)
-#              SEED        seed of randomised tests
+#              SEED        seed of randomised tests (default: made from the sources, so that every commit tries another one, and
+#                          what passed in one checkout passes in the next; torture draws lots)
 #              CC          compiler
 #              PAIMON_KEEP=1   keep the directory
 set -euo pipefail
@@ -41,6 +42,12 @@ for kind in "${kinds[@]}"; do
 	esac
 done
 
+source_seed()
+{
+	find "$root/src" "$root/test" -type f \( -name '*.[ch]' -o -name '*.sql' -o -name '*.spec' -o -name '*.py' -o -name '*.p[lm]' \) -print0 |
+		LC_ALL=C sort -z | xargs -0 cat | cksum | awk '{ print $1 % 1000000 }'
+}
+
 tmp=
 cleanup()
 {
@@ -61,6 +68,9 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 ensure_packages "${kinds[@]}"
+if [[ -z ${SEED:-} && ${kinds[0]} != torture ]]; then
+	SEED=$(source_seed)
+fi
 PG_CONFIG=$(command -v "${PG_CONFIG:-pg_config}")
 tmp=$(mktemp -d /tmp/paimon_am.XXXXXX)
 chmod 755 "$tmp"

@@ -143,7 +143,8 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 
 	if (prev_set_rel_pathlist)
 		prev_set_rel_pathlist(root, rel, rti, rte);
-	if (rte->rtekind != RTE_RELATION || rte->inh || rel->pathlist == NIL || !has_useful_pathkeys(root, rel))
+	if (rte->rtekind != RTE_RELATION || rte->inh || rel->pathlist == NIL || IS_DUMMY_REL(rel) ||
+		!has_useful_pathkeys(root, rel))
 		return;
 	foreach(lc, rel->indexlist)
 	{

@@ -98,6 +98,8 @@ class Table:
             if cast in ('smallint', 'int', 'bigint'):
                 literal = str(rng.choice([-32768, 32767, 0, 1, 2, 3, 5] + ([] if cast == 'smallint' else [70000, -70000, 2147483647]) +
                                          ([2147483648, -5000000000] if cast == 'bigint' else [])))
+            elif cast == 'float4':
+                literal = literal if literal != '1e300' else '3e38'
             elif cast == 'float8':
                 literal = rng.choice(['0.1', '1.5', '1e300', '-1e-300', 'NaN', '1.50000001'])
             elif cast in ('timestamp', 'timestamptz'):

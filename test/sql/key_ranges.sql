@@ -146,6 +146,13 @@ EXPLAIN (COSTS OFF) SELECT * FROM kr_p WHERE tenant = 'a' ORDER BY at, m LIMIT 2
 EXPLAIN (COSTS OFF) SELECT * FROM kr_p WHERE tenant IN ('a', 'B') ORDER BY at LIMIT 2;
 SELECT * FROM kr_p WHERE tenant IN ('a', 'B') ORDER BY at LIMIT 2;
 RESET enable_incremental_sort;
+-- conditions that no row can meet: nothing is scanned, whatever order is wanted
+CREATE TABLE kr_n (a int, b text COLLATE "und-x-icu", PRIMARY KEY (a, b)) USING paimon;
+INSERT INTO kr_n SELECT g, 'b' || g FROM generate_series(1, 10) g;
+SET enable_sort = off;
+EXPLAIN (COSTS OFF) SELECT * FROM kr_n WHERE b = NULL AND a < 5 ORDER BY a, b;
+SELECT * FROM kr_n WHERE b = NULL AND a < 5 ORDER BY a, b;
+RESET enable_sort;
 -- an empty table, and a table without rows in range
 CREATE TABLE kr_0 (a int, b int, PRIMARY KEY (a, b)) USING paimon WITH (bucket = 5);
 SELECT * FROM kr_0 WHERE a > 3 ORDER BY a, b;
@@ -153,7 +160,7 @@ SELECT min(a), max(b) FROM kr_0;
 INSERT INTO kr_0 VALUES (1, 1);
 SELECT * FROM kr_0 WHERE a > 3 ORDER BY a, b;
 SELECT a FROM kr_0 WHERE a >= 1 ORDER BY a DESC;
-DROP TABLE kr, kr_h, kr_e, kr_t, kr_p, kr_0;
+DROP TABLE kr, kr_h, kr_e, kr_t, kr_p, kr_n, kr_0;
 DROP FUNCTION kr_same;
 DROP TYPE kr_mood;
 DROP FUNCTION kr_limits(text);

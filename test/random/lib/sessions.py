@@ -15,6 +15,7 @@ class Session:
         self.number = number
         self.reset(conn)
         self.prepared = None        # global id of this session's prepared transaction
+        self.failure = None         # of its running statement, received while another session was waited for
 
     def reset(self, conn):
         self.conn = conn
@@ -55,6 +56,9 @@ class Driver:
         patience, began = 0.05, time.monotonic()
         while not conn.ready(patience):
             self.end_blockers(session)
+            if session.failure is not None:
+                error, session.failure = session.failure, None
+                raise error
             patience = min(patience * 1.5, 1.0)
             if time.monotonic() - began > 180:
                 raise Hung('no end within 180 seconds of: %s' % sql[:2000])
@@ -63,14 +67,30 @@ class Driver:
     def end_blockers(self, session):
         blockers = {int(row[0]) for row in self.watcher.query('SELECT unnest(pg_blocking_pids(%d))' % session.conn.pid)}
         for other in self.sessions:
-            if other.conn.pid in blockers and other.open and other.conn.running is None:
+            if other.conn.pid in blockers and other.open:
                 self.waits += 1
-                self.end(other, self.rng.random() < 0.7)
+                if other.conn.running is None:
+                    self.end(other, self.rng.random() < 0.7)
+                elif other.conn.ready(0):
+                    self.end_failed(other)
         if 0 in blockers:           # a prepared transaction
             for other in self.sessions:
                 if other.prepared:
                     self.waits += 1
                     self.end_prepared(other, self.rng.random() < 0.7)
+
+    def end_failed(self, session):
+        """
+        Ends a session whose statement, itself under way, lost a deadlock against the one that is waited for: where that was in a sub-transaction, the locks of
+        the transaction around it are still held.
+        """
+        try:
+            session.conn.receive()
+        except ServerError as error:
+            self.end(session, False)
+            session.failure = error
+        else:
+            raise Failure('a statement has ended that others wait for')
 
     def end(self, session, commit):
         """Ends a session's transaction.  A deadlock is a way to end, too."""
