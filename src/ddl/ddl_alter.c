@@ -330,6 +330,7 @@ prepare_am_change(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 		return;
 
 	check_indexes_for_paimon(plan);
+	paimon_ddl_refuse_published(plan->relid);
 	paimon_ddl_check_reserved(plan->relid);
 	if (OidIsValid(keyid) && !drops_key(plan->relid, stmt))
 	{
@@ -439,6 +440,8 @@ run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 		paimon_ddl_remove_items(plan->relid);
 	else
 		paimon_ddl_check_table(plan->relid);
+	if (plan->am_changes && plan->will_be_paimon)
+		paimon_ddl_warn_published(plan->relid, InvalidOid);
 }
 
 /* The partition of ATTACH PARTITION must suit its new parent. */
@@ -456,6 +459,8 @@ check_attach(AlterTableStmt *stmt, Oid parentid)
 		if (cmd->subtype != AT_AttachPartition)
 			continue;
 		leafid = RangeVarGetRelid(part->name, NoLock, true);
+		if (OidIsValid(leafid) && get_rel_relkind(leafid) == RELKIND_RELATION && paimon_is_table(leafid))
+			paimon_ddl_warn_published(leafid, parentid);
 		if (!OidIsValid(leafid) || get_rel_relkind(leafid) == RELKIND_FOREIGN_TABLE ||
 			paimon_is_table(leafid) == paimon_is_table(parentid) ||
 			!paimon_ddl_has_index(parentid))

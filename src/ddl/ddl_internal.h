@@ -68,6 +68,12 @@ extern void paimon_ddl_explain(DdlFrame *frame, ExplainStmt *stmt);
 /* ddl_alter.c */
 extern void paimon_ddl_alter(DdlFrame *frame, AlterTableStmt *stmt);
 
+/* ddl_publication.c */
+extern void paimon_ddl_create_publication(DdlFrame *frame, CreatePublicationStmt *stmt);
+extern void paimon_ddl_alter_publication(DdlFrame *frame, AlterPublicationStmt *stmt);
+extern void paimon_ddl_warn_published(Oid relid, Oid parentid);
+extern void paimon_ddl_refuse_published(Oid relid);
+
 /* ddl_partition.c */
 extern void paimon_ddl_new_partition(Oid parentid, const char *leafname, bool leaf_is_paimon);
 extern bool paimon_ddl_can_mark(Oid relid);

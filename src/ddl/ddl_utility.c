@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -56,31 +55,6 @@ run_index(DdlFrame *frame, IndexStmt *stmt)
 		stmt->accessMethod = pstrdup("btree");
 	}
 	paimon_ddl_run(frame, (Node *) stmt, frame->context);
-}
-
-/*
- * Logical decoding does not know our WAL records: a subscriber would copy the table and then never hear of it again.  FOR ALL TABLES and
- * FOR TABLES IN SCHEMA do not name tables and cannot be refused for the sake of one.
- */
-static void
-refuse_publishing(List *objects)
-{
-	ListCell   *lc;
-
-	foreach(lc, objects)
-	{
-		PublicationObjSpec *object = lfirst(lc);
-		Oid			relid;
-
-		if (object->pubtable == NULL)
-			continue;
-		relid = RangeVarGetRelid(object->pubtable->relation, NoLock, true);
-		if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_RELATION && paimon_is_table(relid))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot add table \"%s\" to a publication", get_rel_name(relid)),
-					 errdetail("Changes of tables using access method paimon are not decoded.")));
-	}
 }
 
 /*
@@ -147,13 +121,10 @@ dispatch(DdlFrame *frame)
 			run_index(frame, (IndexStmt *) stmt);
 			break;
 		case T_CreatePublicationStmt:
-			refuse_publishing(((CreatePublicationStmt *) stmt)->pubobjects);
-			paimon_ddl_run(frame, stmt, frame->context);
+			paimon_ddl_create_publication(frame, (CreatePublicationStmt *) stmt);
 			break;
 		case T_AlterPublicationStmt:
-			if (((AlterPublicationStmt *) stmt)->action != AP_DropObjects)
-				refuse_publishing(((AlterPublicationStmt *) stmt)->pubobjects);
-			paimon_ddl_run(frame, stmt, frame->context);
+			paimon_ddl_alter_publication(frame, (AlterPublicationStmt *) stmt);
 			break;
 		default:
 			frame->reindex = IsA(stmt, ReindexStmt);
@@ -162,7 +133,10 @@ dispatch(DdlFrame *frame)
 	}
 	paimon_ddl_flip_late(frame);
 	if (OidIsValid(frame->created))
+	{
 		paimon_ddl_check_table(frame->created);
+		paimon_ddl_warn_published(frame->created, InvalidOid);
+	}
 	paimon_ddl_finish_lost_keys(frame);
 	forget_flipped(frame);
 }
