@@ -216,12 +216,10 @@ paimon_wb_spill(WriteBuffer *wb, Relation rel)
 	view = paimon_wb_sorted(wb);
 	while (lo < view->n)
 	{
-		uint64		hi = lo;
 		uint32		bucket = view->entries[lo].rec->bucket;
+		uint64		hi = paimon_view_find(view, bucket, NULL, 0, true);
 		SpillRun   *run;
 
-		while (hi < view->n && view->entries[hi].rec->bucket == bucket)
-			hi++;
 		run = spill_bucket(wb, rel, view->entries, lo, hi);
 		old = MemoryContextSwitchTo(paimon_bufxact.cxt);
 		if (run != NULL)

@@ -5,8 +5,8 @@ nothing gets out of hand.
 A batch's rows follow from its client and number, so the heap twin is made from the numbers afterwards, while the clients pause: it takes no time of the
 stream.  Each client has keys of its own.
 
-Environment: SEED; SECONDS (all streams together, 30), STREAM_SECONDS (each one instead), CLIENTS (3), KEYS (of a client; by the seconds), ONLY (part of a
-stream's name).
+Environment: SEED; SECONDS (all streams together, 30), STREAM_SECONDS (each one instead), CLIENTS (3), KEYS (of a client; by the seconds), ONLY (streams by
+name, as uniform_10,zipf_10000).
 """
 import os
 import random
@@ -256,7 +256,9 @@ class Arguments:
     def __init__(self):
         env = os.environ
         self.seed = int(env.get('SEED') or random.SystemRandom().randrange(1000000))
-        self.cases = [(keys, rows) for keys in ('uniform', 'zipf') for rows in (10, 100, 10000) if (env.get('ONLY') or '') in '%s_%d' % (keys, rows)]
+        cases = [(keys, rows) for keys in ('uniform', 'zipf') for rows in (10, 100, 10000)]
+        only = (env.get('ONLY') or ','.join('%s_%d' % case for case in cases)).split(',')
+        self.cases = [case for case in cases if '%s_%d' % case in only]
         self.seconds = float(env.get('STREAM_SECONDS') or float(env.get('SECONDS') or 30) / len(self.cases))
         self.clients = int(env.get('CLIENTS') or 3)
         self.keys = int(env.get('KEYS') or min(300007, max(50021, int(self.seconds * 1000))))
