@@ -315,6 +315,25 @@ keytime_fold(const PaimonAggContext *cx, PaimonAcc *acc, const PaimonCell *in, b
 	return PAIMON_FOLD_OK;
 }
 
+/* A late row is the first one, on which what is stored goes: its entries without a value leave nothing behind. */
+static PaimonFoldCode
+keytime_fold_under(const PaimonAggContext *cx, PaimonAcc *acc, const PaimonCell *in)
+{
+	PaimonCell	stored;
+	PaimonAcc	late;
+	PaimonFoldCode code;
+
+	if (in->isnull)
+		return PAIMON_FOLD_OK;
+	stored = paimon_acc_cell(cx, acc);
+	paimon_acc_clear(&late);
+	code = keytime_fold(cx, &late, in, true);
+	if (code == PAIMON_FOLD_OK)
+		code = keytime_fold(cx, &late, &stored, false);
+	*acc = late;
+	return code;
+}
+
 /* Entries that remove, and entries without a time, do something that no entry says. */
 static bool
 keytime_is_simple(const PaimonAggContext *cx, const PaimonList *list)
@@ -356,7 +375,7 @@ keytime_join(const PaimonAggContext *cx, PaimonJoin how, PaimonAcc *older, const
 const PaimonAggFunction paimon_agg_merge_map_keytime = {
 	.name = "merge_map_with_keytime", .id = PAIMON_AGG_MERGE_MAP_KEYTIME, .classes = PAIMON_MC_BIT(PAIMON_MC_JSON), .types = "jsonb",
 	.null_is_nothing = true,
-	.fold = keytime_fold, .can_join = keytime_can_join, .join = keytime_join,
+	.fold = keytime_fold, .fold_under = keytime_fold_under, .can_join = keytime_can_join, .join = keytime_join,
 };
 
 /* ---------- nested rows ---------- */

@@ -347,7 +347,14 @@ oracle_add_late(OracleRow *row, int c, const OracleColumn *col, const OracleValu
 		return;
 	if (strcmp(f, "listagg") == 0 && oracle_blank(in->text))
 		return;
-	oracle_copy(&turned, c, in);
+	if (strcmp(f, "merge_map_with_keytime") == 0)
+	{
+		/* as a first row: entries without a value leave nothing */
+		oracle_set_null(&turned, c);
+		oracle_add(&turned, c, col, in, true);
+	}
+	else
+		oracle_copy(&turned, c, in);
 	oracle_add(&turned, c, col, &row->v[c], false);
 	oracle_copy(row, c, &turned.v[c]);
 }
