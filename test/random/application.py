@@ -242,8 +242,10 @@ class Round:
                     ids.extend(sorted(int(row[0]) for row in answers['heap'][1]))
             if self.rng.random() < 0.02 and conns['paimon'].status == 'I':
                 conns['paimon'].query("SELECT paimon.%s('%s')" % (self.rng.choice(['flush', 'compact']), self.rng.choice(TABLES)))
-        for kind in KINDS:
-            conns[kind].query('ROLLBACK' if conns[kind].status == 'E' else 'COMMIT' if conns[kind].status == 'T' else 'SELECT 1')
+        end = {'E': 'ROLLBACK', 'T': 'COMMIT', 'I': 'SELECT 1'}[conns['heap'].status]
+        answers = [self.answer(conns[kind], end) for kind in KINDS]
+        if answers[0] != answers[1]:
+            return 'round %d: %s at the end: %s' % (self.number, end, answers)
         for table in TABLES:
             both = [conns[kind].query('SELECT x::text FROM %s x ORDER BY 1' % table) for kind in KINDS]
             if both[0] != both[1]:
