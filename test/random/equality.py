@@ -365,25 +365,108 @@ class Round:
 
     def op_truncate(self, session):
         """Only if no other session could be waited for."""
-        if any(s.open or s.prepared for s in self.sessions if s is not session) or session.cursors or self.reader is not None:
+        if not self.alone(session):
             return
         self.both(session, *self.twins.both('TRUNCATE {T}'))
         session.exclusive = True
 
-    def op_alter(self, session):
-        """Changes of the definition, perhaps rolled back; the test's idea of the columns stays."""
-        if any(s.open or s.prepared for s in self.sessions if s is not session) or session.cursors or self.reader is not None:
-            return
+    # ---- definitions ----
+
+    def alone(self, session):
+        """May a statement of the session lock the whole table?"""
+        return not (any(s.open or s.prepared for s in self.sessions if s is not session) or session.cursors or self.reader is not None)
+
+    def try_both(self, session, sql, allowed):
+        """A statement that may fail, on both tables alike, in a sub-transaction."""
+        self.begin(session)
+        session.wrote = True
+        results = []
+        for one in self.twins.both(sql):
+            self.run(session, 'SAVEPOINT trying')
+            try:
+                results.append(self.run(session, one))
+                self.run(session, 'RELEASE trying')
+            except ServerError as error:
+                if error.sqlstate not in allowed:
+                    raise
+                results.append(error.sqlstate)
+                self.run(session, 'ROLLBACK TO trying; RELEASE trying')
+        if results[0] != results[1]:
+            raise Failure('not the same result: paimon %s, heap %s' % (str(results[0])[:1500], str(results[1])[:1500]))
+        session.exclusive = True
+
+    def extra_columns(self, session):
+        """Columns that were added by this test: it asks, since additions may have been rolled back."""
+        rows = self.driver.run(session, "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = '%s'::regclass AND attname ~ '^x[0-9]' "
+                               "AND NOT attisdropped AND attgenerated = '' ORDER BY attnum" % self.twins.heap)
+        return rows
+
+    def some_alter(self, session):
+        """A change of the definition; the test's own columns stay as they are, but for their types."""
         rng, t = self.rng, self.twins
         t.added += 1
-        sql = rng.choice(['ALTER TABLE {T} ADD COLUMN x%d int' % t.added,
-                          "ALTER TABLE {T} ADD COLUMN x%d text DEFAULT 'new%d'" % (t.added, t.added),
-                          'ALTER TABLE {T} ADD COLUMN x%d numeric DEFAULT 1.50' % t.added,
-                          'ALTER TABLE {T} ALTER COLUMN v TYPE bigint',
-                          'ALTER TABLE {T} ALTER COLUMN v TYPE int',
-                          'ALTER TABLE {T} ALTER COLUMN g TYPE int USING g + 0'])
-        self.both(session, *t.both(sql))
-        session.exclusive = True
+        choices = ['ADD COLUMN x%d int' % t.added,
+                   "ADD COLUMN x%d text DEFAULT 'new%d'" % (t.added, t.added),
+                   'ADD COLUMN x%d numeric NOT NULL DEFAULT 1.50' % t.added,
+                   'ADD COLUMN x%d bigint GENERATED ALWAYS AS (g * 2) STORED' % t.added,
+                   "ADD COLUMN x%d int, ADD COLUMN x%da text COLLATE \"C\" DEFAULT 'a'" % (t.added, t.added),
+                   'ALTER COLUMN v TYPE bigint', 'ALTER COLUMN v TYPE int',
+                   'ALTER COLUMN g TYPE int USING g + 0', 'ALTER COLUMN own SET NOT NULL', 'ALTER COLUMN own DROP NOT NULL',
+                   'ADD CHECK (own >= 0)']
+        for name, kind in self.extra_columns(session):
+            choices += ['DROP COLUMN ' + name, 'DROP COLUMN %s, ADD COLUMN x%d int DEFAULT 7' % (name, t.added), 'RENAME COLUMN %s TO x%d' % (name, t.added),
+                        'ALTER COLUMN %s TYPE text' % name if kind != 'text' else 'ALTER COLUMN %s TYPE int USING length(%s)' % (name, name),
+                        'ALTER COLUMN %s SET DEFAULT NULL' % name, 'ALTER COLUMN %s SET NOT NULL' % name, 'ALTER COLUMN %s DROP NOT NULL' % name]
+        if not t.partitioned:
+            choices += {'int': ['ALTER COLUMN k1 TYPE bigint', 'ALTER COLUMN k1 TYPE int'], 'text': ['ALTER COLUMN k1 TYPE varchar', 'ALTER COLUMN k1 TYPE text'],
+                        'varchar': ['ALTER COLUMN k1 TYPE varchar(60)', 'ALTER COLUMN k1 TYPE text']}.get(t.kind, [])
+            if t.persistence != 'TEMP ':
+                choices += ['SET UNLOGGED', 'SET LOGGED']
+        return 'ALTER TABLE {T} ' + rng.choice(choices)
+
+    def op_alter(self, session):
+        """Changes of the definition, perhaps rolled back, with rows changed before and after."""
+        if self.alone(session):
+            self.try_both(session, self.some_alter(session), ('23502', '22003', '22001', '42P16'))
+
+    def op_update_extra(self, session):
+        """Values of columns that came later."""
+        if not self.alone(session):
+            return
+        self.begin(session)
+        columns = self.extra_columns(session)
+        if columns:
+            name, kind = self.rng.choice(columns)
+            value = {'text': "'u' || g", 'numeric': 'g * 1.25'}.get(kind, 'g % 100')
+            if self.rng.random() < 0.2:
+                value = 'NULL'
+            self.try_both(session, 'UPDATE {T} SET %s = %s WHERE %s' % (name, value, self.some_rows(session)), ('23502', '22003'))
+
+    def op_access_method(self, session):
+        """To heap and back, with changes in between, either way perhaps rolled back."""
+        t, rng = self.twins, self.rng
+        if not self.alone(session) or t.partitioned:
+            return
+        self.begin(session)
+        session.wrote = session.exclusive = True
+        to_heap, back = 'ALTER TABLE %s SET ACCESS METHOD heap' % t.paimon, 'ALTER TABLE %s SET ACCESS METHOD paimon, SET (%s)' % (t.paimon, t.options)
+        change = t.both('UPDATE {T} SET v = coalesce(v, 0) + 1 WHERE ' + self.some_rows(session))
+        if rng.random() < 0.3:
+            self.run(session, 'SAVEPOINT method')
+            self.run(session, to_heap)
+            self.both(session, *change)
+            self.run(session, 'ROLLBACK TO method; RELEASE method')
+        self.run(session, to_heap)
+        self.both(session, *change)
+        self.compare(session.conn, 'its session, as heap,')
+        if rng.random() < 0.3:
+            self.run(session, 'SAVEPOINT method')
+            self.run(session, back)
+            self.both(session, *change)
+            self.run(session, 'ROLLBACK TO method; RELEASE method')
+        self.run(session, back)
+        self.both(session, *change)
+        self.compare(session.conn, 'its session')
 
     def op_commit(self, session):
         if session.open:
@@ -471,7 +554,7 @@ class Round:
 
     WEIGHTS = (('upsert', 12), ('upsert_rows', 8), ('upsert_range', 6), ('large_value', 3), ('update', 14), ('update_from', 2), ('move', 6),
                ('move_many', 3), ('delete', 8), ('copy', 4), ('insert_from_itself', 3), ('fail', 3), ('for_update', 4), ('cursor_update', 3),
-               ('merge', 3), ('on_conflict', 8), ('savepoint', 9), ('rollback_to', 6), ('release', 4), ('cursor', 7), ('truncate', 2), ('alter', 1), ('commit', 14),
+               ('merge', 3), ('on_conflict', 8), ('savepoint', 9), ('rollback_to', 6), ('release', 4), ('cursor', 7), ('truncate', 2), ('alter', 5), ('update_extra', 3), ('access_method', 1), ('commit', 14),
                ('rollback', 5), ('prepare', 3), ('flush', 8), ('vacuum_full', 1), ('old_snapshot', 3), ('restart', 1), ('compare_inside', 10))
 
     def step(self):

@@ -52,9 +52,10 @@ class Twins:
         self.buckets = rng.choice([1, 1, 2, 3, 5, 16]) if self.kind else 1
         self.buffer = rng.choice(['64kb', '64kb', '128kb', '1mb', '64mb'])
         self.spill = rng.choice([None, None, '64kb', '256kb'])
-        self.persistence = rng.choices(['', 'UNLOGGED ', 'TEMP '], [10, 1, 1 if sessions == 1 else 0])[0]
+        self.persistence = rng.choices(['', 'UNLOGGED ', 'TEMP '], [10, 1, 2 if sessions == 1 else 0])[0]
         self.on_commit = rng.choice(['', ' ON COMMIT DELETE ROWS']) if self.persistence == 'TEMP ' else ''
         self.spread = rng.choice([4, 30, 300, 3000])    # of rows per session
+        self.partitioned = bool(self.kind) and rng.random() < 0.15
         self.added = 0
         self.compaction = self.some_compaction_options()
 
@@ -68,8 +69,8 @@ class Twins:
         return {name: self.rng.choice(values) for name, values in choices.items() if self.rng.random() < chance.get(name, 0.4)}
 
     def describe(self):
-        return '%skey %s, %d buckets, write-buffer-size %s, spill-size %s, columns %s, %d numbers, %s%s' % (
-            self.persistence, self.kind, self.buckets, self.buffer, self.spill, ' '.join(self.columns), self.spread,
+        return '%s%skey %s, %d buckets, write-buffer-size %s, spill-size %s, columns %s, %d numbers, %s%s' % (
+            'partitioned ' if self.partitioned else '', self.persistence, self.kind, self.buckets, self.buffer, self.spill, ' '.join(self.columns), self.spread,
             self.compaction, self.on_commit)
 
     @property
@@ -81,15 +82,24 @@ class Twins:
         columns += ['own int', 'g int'] + ['%s %s' % (name, self.columns[name][0]) for name in self.columns]
         if self.kind:
             columns.append('PRIMARY KEY (%s)' % ', '.join(self.key_names))
+        body = ', '.join(columns)
+        how = ' PARTITION BY HASH (k1)' if self.partitioned else ''
+        # ON COMMIT is of partitions, too
+        end = '' if self.partitioned else self.on_commit
+        made = ['CREATE %sTABLE %s (%s)%s USING paimon WITH (%s)%s' % (self.persistence, self.paimon, body, how, self.options, end),
+                'CREATE %sTABLE %s (%s)%s%s%s' % (self.persistence, self.heap, body, how, '' if how else ' USING heap', end)]
+        for table in (self.paimon, self.heap) if self.partitioned else ():
+            made += ['CREATE %sTABLE %s_%d PARTITION OF %s FOR VALUES WITH (MODULUS 3, REMAINDER %d)%s' % (self.persistence, table, n, table, n, self.on_commit) for n in range(3)]
+        return made
+
+    @property
+    def options(self):
         options = '"write-buffer-size" = \'%s\'' % self.buffer
         if self.spill:
             options += ', "write-buffer-spill-size" = \'%s\'' % self.spill
         if self.kind and self.buckets > 1:
             options += ', bucket = %d' % self.buckets
-        options += ''.join(', "%s" = \'%s\'' % option for option in self.compaction.items())
-        body = ', '.join(columns)
-        return ['CREATE %sTABLE %s (%s) USING paimon WITH (%s)%s' % (self.persistence, self.paimon, body, options, self.on_commit),
-                'CREATE %sTABLE %s (%s) USING heap%s' % (self.persistence, self.heap, body, self.on_commit)]
+        return options + ''.join(', "%s" = \'%s\'' % option for option in self.compaction.items())
 
     def drop(self):
         return 'DROP TABLE IF EXISTS %s, %s' % (self.paimon, self.heap)
