@@ -236,8 +236,8 @@ class Round:
         self.both(session, *self.twins.both('SELECT x::text FROM {T} x WHERE %s %s' % (self.some_rows(session), mode)))
 
     def op_cursor_update(self, session):
-        """WHERE CURRENT OF."""
-        if not self.twins.kind:
+        """WHERE CURRENT OF.  (A cursor on one partition is none on the table, on heap either.)"""
+        if not self.twins.kind or self.twins.partitioned:
             return
         g = self.some_g(session.number)
         self.begin(session)
