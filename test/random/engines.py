@@ -16,7 +16,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'lib'))
 
 from engine_oracle import Refused, admitted, visible                          # noqa: E402
-from engine_tables import SCHEMA, Table, expression, literal, record_text, same_value, value_of   # noqa: E402
+from engine_tables import SCHEMA, Table, expression, record_text, same_value, value_of   # noqa: E402
+from engine_play import Play, show                      # noqa: E402
 from pgwire import Hung, Lost, ServerError               # noqa: E402
 from server import Server                                # noqa: E402
 from sessions import Failure                             # noqa: E402
@@ -28,10 +29,6 @@ def text_literal(text):
 
 def array_literal(texts):
     return 'ARRAY[%s]::text[]' % ', '.join(map(text_literal, texts))
-
-
-def show(table, values):
-    return '(%s)' % ', '.join('%s %r' % (c.name, v) for c, v in zip(table.spec.columns, values)) if values else 'no row'
 
 
 def differs(table, columns, got, wanted):
@@ -109,21 +106,88 @@ def play_histories(server, seed, seconds):
     return count, failures
 
 
+# ---- tables ----
+
+def play_round(server, number, seed, steps, trace):
+    """One table; returns the report of its failure, or None, and what was done."""
+    game, report = Play(server, number, seed), None
+    try:
+        game.play(steps)
+    except (Failure, ServerError, Lost, Hung, RuntimeError) as error:
+        report = 'seed %d, round %d (%s): %s: %s' % (seed, number, game.table.describe(), type(error).__name__, error)
+        if isinstance(error, Hung):
+            try:
+                report += '\n  meanwhile:\n' + server.activity()
+            except (ServerError, Lost, Hung, OSError) as silent:
+                report += '\n  the server does not say: %s' % silent
+        report += '\n  last statements:\n    ' + '\n    '.join(text[:700] for text in game.driver.history[-25:])
+    if trace:
+        with open(trace, 'a', encoding='utf8') as out:
+            out.write('-- round %d: %s\n%s\n' % (number, game.table.describe(), '\n'.join(game.driver.history)))
+    try:
+        game.finish(report is not None)
+    except (ServerError, Lost, Hung) as error:
+        report = report or 'seed %d, round %d: %s: %s' % (seed, number, type(error).__name__, error)
+    return report, game
+
+
+class Tally:
+    def __init__(self):
+        self.passed, self.failed, self.compared, self.counts = 0, 0, 0, {}
+
+    def add(self, report, game):
+        self.compared += game.compared
+        for name, count in game.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+        if report:
+            self.failed += 1
+            print(report, flush=True)
+        else:
+            self.passed += 1
+
+
+def play_rounds(server, seed, seconds, tally):
+    rounds, only = int(os.environ.get('ROUNDS') or 0), os.environ.get('ONLY')
+    number, began = int(only) if only else 1, time.monotonic()
+    while tally.failed < 5:
+        report, game = play_round(server, number, seed, int(os.environ.get('STEPS') or 100), os.environ.get('TRACE'))
+        tally.add(report, game)
+        if report:
+            server.restart('immediate')
+        number += 1
+        if only or (number > rounds if rounds else time.monotonic() - began > seconds):
+            break
+
+
 def main():
     seed = int(os.environ.get('SEED') or random.SystemRandom().randrange(1000000))
     seconds = float(os.environ.get('SECONDS') or 60)
-    share = float(os.environ.get('HISTORIES') or 0.25)
+    share = float(os.environ.get('HISTORIES') or 0.25) if not os.environ.get('ONLY') else 0
     print('seed %d' % seed, flush=True)
-    server = Server('engines', ['deadlock_timeout = 100ms', 'autovacuum_naptime = 1s'])
-    conn = server.connect()
-    conn.query(SCHEMA)
-    count, failures = play_histories(server, seed, seconds * share)
-    for report in failures:
-        print(report)
-    print('%d histories' % count)
-    server.remove()
-    print('%d passed, %d failed' % (count - len(failures), len(failures)))
-    return 1 if failures else 0
+    server, tally = Server('engines', ['deadlock_timeout = 100ms', 'autovacuum_naptime = 1s']), Tally()
+    try:
+        server.connect().query(SCHEMA)
+        histories, reports = play_histories(server, seed, seconds * share)
+        print('%d histories' % histories)
+        for report in reports:
+            print(report, flush=True)
+        tally.passed, tally.failed = histories - len(reports), len(reports)
+        if share < 1:
+            play_rounds(server, seed, seconds * (1 - share), tally)
+        for line in server.log_lines('PANIC', 'TRAP:', 'was terminated by signal'):
+            print('server log: ' + line)
+            tally.failed += 1
+    except RuntimeError as error:
+        print(error)
+        tally.failed += 1
+    finally:
+        if tally.failed:
+            print('server log ends:\n' + server.log_tail(15))
+        if not os.environ.get('PAIMON_KEEP_SERVER'):
+            server.remove()
+    print('%d comparisons; %s' % (tally.compared, ', '.join('%s %d' % item for item in sorted(tally.counts.items()))))
+    print('%d passed, %d failed' % (tally.passed, tally.failed))
+    return 1 if tally.failed else 0
 
 
 if __name__ == '__main__':

@@ -298,12 +298,14 @@ class Table:
     def functions_of_rest(self):
         """Defaults, and who ignores retracts."""
         spec, rng = self.spec, self.rng
+        self.default_function = None
         if spec.engine == 'aggregation':
             rest = [col for col in spec.columns if col.role in ('op', 'value') and col.function is None]
             default = 'last_non_null_value'
             if not spec.ignore_delete and rng.random() < 0.4:
                 default = rng.choice(['last_value', 'last_non_null_value'])
                 self.option('fields.default-aggregate-function', default)
+            self.default_function = default
             for col in rest:
                 col.function = default
         for col in spec.columns:
