@@ -23,6 +23,7 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "commands/tablecmds.h"
+#include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -403,14 +404,30 @@ run_drops(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 	plan->rest = others;
 }
 
+/*
+ * A command that changes nothing, for a statement of which core would see none: event triggers are told of statements that have commands.  Nobody has an
+ * option of that name, so there is nothing to reset and no lock is asked for but the weakest.
+ */
+static AlterTableCmd *
+empty_command(void)
+{
+	AlterTableCmd *cmd = makeNode(AlterTableCmd);
+
+	cmd->subtype = AT_ResetRelOptions;
+	cmd->def = (Node *) list_make1(makeDefElem(pstrdup("paimon"), NULL, -1));
+	return cmd;
+}
+
 static void
 run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 {
 	List	   *items = paimon_ddl_read_items(plan->relid, NULL);
 	List	   *before = items;
 	bool		reset = check_fixed_options(plan, before);
-	bool		whole = plan->rest == NIL && plan->core_sets != NIL;
+	bool		whole = plan->rest == NIL;
 
+	if (whole && plan->core_sets == NIL)
+		plan->core_sets = list_make1(empty_command());
 	if (plan->core_sets != NIL)
 	{
 		if (before != NIL)
@@ -431,7 +448,6 @@ run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 		paimon_ddl_reset_storage(plan->relid);
 	if (frame->may_lose_key != NIL)
 		run_drops(frame, plan, stmt);
-	/* Also with nothing left to do: permissions, event triggers. */
 	if (!whole)
 		paimon_ddl_run(frame, (Node *) with_commands(stmt, plan->rest), frame->context);
 	CommandCounterIncrement();
