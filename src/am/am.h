@@ -88,6 +88,7 @@ typedef struct PaimonTarget
 typedef struct PaimonEncoded
 {
 	int			bucket;
+	const Datum *values;		/* plain; nulls are the slot's */
 	StringInfoData key;
 	StringInfoData payload;
 } PaimonEncoded;
@@ -98,10 +99,24 @@ extern TM_Result paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer t
 								 LockTupleMode mode, bool writes, LockWaitPolicy policy, TM_FailureData *tmfd, bool *unchanged);
 extern void paimon_wait_for_writers(PaimonTable *table, Relation rel, int bucket, PaimonBytes key);
 extern bool paimon_key_is_settled(PaimonTable *table, Relation rel, int bucket, PaimonBytes key, Snapshot snapshot);
-extern TM_Result paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, PaimonLookup **lookup, PaimonRowRef *row);
+extern TM_Result paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, Snapshot snapshot, PaimonLookup **lookup,
+								PaimonRowRef *row);
 extern TM_Result paimon_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
 								   LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *tmfd);
 extern TM_Result paimon_check_touched(PaimonTable *table, Relation rel, const PaimonTarget *target, CommandId cid, TM_FailureData *tmfd);
+
+/* am_version.c: rows of tables that merge, by ctid */
+extern void paimon_versions_init(void);
+extern void paimon_versions_end(void);
+extern bool paimon_version_seen(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot,
+								PaimonRowRef *row);
+extern bool paimon_version_get(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, PaimonLookup **lookup,
+							   PaimonRowRef *row);
+extern bool paimon_version_fetch(PaimonTable *table, Relation rel, ItemPointer tid, TupleTableSlot *slot);
+extern bool paimon_version_satisfies(PaimonTable *table, Relation rel, TupleTableSlot *slot, Snapshot snapshot);
+extern void paimon_version_remember(const PaimonTable *table, const PaimonRowRef *row);
+extern bool paimon_version_unchanged(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot,
+									 const PaimonRowRef *now);
 
 /* am_path.c */
 struct IndexOptInfo;
@@ -116,6 +131,7 @@ extern void paimon_key_cost_estimate(struct PlannerInfo *root, struct IndexPath 
 
 /* am_modify.c */
 extern void paimon_tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options, struct BulkInsertStateData *bistate);
+extern bool paimon_put_incoming(PaimonTable *table, Relation rel, TupleTableSlot *slot, CommandId cid, const PaimonEncoded *row, bool locked);
 extern void paimon_encode_slot(PaimonTable *table, Relation rel, TupleTableSlot *slot, PaimonEncoded *out);
 extern void paimon_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandId cid, int options,
 								struct BulkInsertStateData *bistate);

@@ -181,9 +181,7 @@ paimon_tuple_insert_speculative(Relation rel, TupleTableSlot *slot, CommandId ci
 	slot->tts_tableOid = RelationGetRelid(rel);
 	if (take_new_key(table, rel, &row))
 	{
-		paimon_predicate_put(rel, (const uint8 *) row.key.data, row.key.len);
-		paimon_buffer_put(table, rel, cid, row.bucket, PAIMON_KIND_INSERT, true,
-						  (uint8 *) row.key.data, row.key.len, (uint8 *) row.payload.data, row.payload.len, &slot->tts_tid);
+		(void) paimon_put_incoming(table, rel, slot, cid, &row, true);
 		pgstat_count_heap_insert(rel, 1);
 	}
 	else

@@ -65,6 +65,7 @@ executor_start(QueryDesc *desc, int eflags)
 static void
 executor_end(QueryDesc *desc)
 {
+	paimon_versions_end();
 	if (paimon_upserts_run())
 		paimon_upserts_end(desc->estate->es_query_cxt);
 	if (prev_executor_end)
@@ -76,6 +77,7 @@ executor_end(QueryDesc *desc)
 void
 paimon_executor_init(void)
 {
+	paimon_versions_init();
 	prev_executor_end = ExecutorEnd_hook;
 	ExecutorEnd_hook = executor_end;
 	prev_executor_start = ExecutorStart_hook;

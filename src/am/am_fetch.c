@@ -67,6 +67,35 @@ sees(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes 
 	return found;
 }
 
+/* The slot may hold what the ctid points into, and be the only one to do so. */
+static bool
+fetch_merged(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot)
+{
+	MemoryContext old = paimon_enter_row_context();
+	ItemPointerData at = *tid;
+	PaimonLookup *lookup;
+	PaimonRowRef record;
+	PaimonRowRef row;
+	bool		found = false;
+
+	if (snapshot == NULL || snapshot->snapshot_type == SNAPSHOT_ANY)
+	{
+		found = paimon_version_fetch(table, rel, &at, slot);
+		if (found)
+			paimon_slot_set_fetched(slot);
+	}
+	else if (paimon_resolve_tid(table, rel, &at, &record))
+	{
+		lookup = paimon_lookup_begin(table, rel, snapshot);
+		found = paimon_lookup_get(lookup, record.bucket, record.key.data, record.key.len, &row) && ItemPointerEquals(&row.tid, &at);
+		if (found)
+			paimon_put_row(slot, table, &row, false);
+		paimon_lookup_end(lookup);
+	}
+	MemoryContextSwitchTo(old);
+	return found;
+}
+
 bool
 paimon_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot)
 {
@@ -74,6 +103,13 @@ paimon_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot,
 	PaimonRowRef row;
 
 	ExecClearTuple(slot);
+	if (table->merges)
+	{
+		if (!fetch_merged(table, rel, tid, snapshot, slot))
+			return false;
+		pgstat_count_heap_fetch(rel);
+		return true;
+	}
 	if (!paimon_resolve_tid(table, rel, tid, &row) || paimon_kind_is_removal(row.kind))
 		return false;
 	paimon_put_row(slot, table, &row, false);
@@ -144,7 +180,7 @@ sees_same(PaimonTable *table, Relation rel, const PaimonRowRef *row, Snapshot sn
 	initStringInfo(&key);
 	appendBinaryStringInfo(&key, (const char *) row->key.data, row->key.len);
 	initStringInfo(&bytes);
-	paimon_rowref_payload(row, &bytes);
+	paimon_rowref_payload(table, row, &bytes);
 	lookup = paimon_lookup_begin(table, rel, snapshot);
 	if (paimon_lookup_get(lookup, bucket, (const uint8 *) key.data, key.len, &seen))
 	{
@@ -152,7 +188,7 @@ sees_same(PaimonTable *table, Relation rel, const PaimonRowRef *row, Snapshot sn
 		if (!same && snapshot->snapshot_type == SNAPSHOT_MVCC)
 		{
 			initStringInfo(&seen_bytes);
-			paimon_rowref_payload(&seen, &seen_bytes);
+			paimon_rowref_payload(table, &seen, &seen_bytes);
 			same = seen_bytes.len == bytes.len && memcmp(seen_bytes.data, bytes.data, bytes.len) == 0;
 		}
 	}
@@ -169,6 +205,12 @@ paimon_tuple_satisfies_snapshot(Relation rel, TupleTableSlot *slot, Snapshot sna
 	PaimonRowRef row;
 	bool		seen;
 
+	if (table->merges)
+	{
+		seen = paimon_version_satisfies(table, rel, slot, snapshot);
+		MemoryContextSwitchTo(old);
+		return seen;
+	}
 	seen = paimon_resolve_tid(table, rel, &slot->tts_tid, &row) && !paimon_kind_is_removal(row.kind) &&
 		sees_same(table, rel, &row, snapshot);
 	MemoryContextSwitchTo(old);

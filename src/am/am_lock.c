@@ -293,24 +293,28 @@ same_payload(PaimonTable *table, Relation rel, const PaimonTarget *target, const
 		return false;
 	initStringInfo(&before);
 	initStringInfo(&after);
-	paimon_rowref_payload(&seen, &before);
-	paimon_rowref_payload(now, &after);
+	paimon_rowref_payload(table, &seen, &before);
+	paimon_rowref_payload(table, now, &after);
 	return before.len == after.len && memcmp(before.data, after.data, before.len) == 0;
 }
 
 /*
- * Step 3: compares the target with the merged row under a fresh snapshot.  TM_Ok: the same bytes.  TM_Updated: *row is what it is now, valid until
+ * Step 3: compares the target, as `snapshot` saw it, with the merged row under a fresh snapshot.  TM_Ok: the same bytes.  TM_Updated: *row is what it is now, valid until
  * *lookup is ended by the caller.  TM_Deleted: gone.
  */
 TM_Result
-paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, PaimonLookup **lookup, PaimonRowRef *row)
+paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, Snapshot snapshot, PaimonLookup **lookup, PaimonRowRef *row)
 {
 	Snapshot	fresh = RegisterSnapshot(GetLatestSnapshot());
+	ItemPointerData tid = target->tid;
+	PaimonBytes key = {(const uint8 *) target->key.data, target->key.len};
 
 	*lookup = paimon_lookup_begin(table, rel, fresh);
 	UnregisterSnapshot(fresh);	/* the lookup has its own registration */
 	if (!paimon_lookup_get(*lookup, target->bucket, (const uint8 *) target->key.data, target->key.len, row))
 		return TM_Deleted;
+	if (table->merges)
+		return paimon_version_unchanged(table, rel, &tid, target->bucket, key, snapshot, row) ? TM_Ok : TM_Updated;
 	if (paimon_kind_is_removal(target->kind))
 		return TM_Updated;		/* cannot be: a delete marker is never given as a row */
 	return same_payload(table, rel, target, row) ? TM_Ok : TM_Updated;
@@ -346,24 +350,35 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 	TM_Result	result;
 	bool		unchanged;
 
-	if (!paimon_target_get(table, rel, tid, &target) || paimon_kind_is_removal(target.kind))
+	if (!paimon_target_get(table, rel, tid, &target) || (!table->merges && paimon_kind_is_removal(target.kind)))
 		return TM_Deleted;
+	key.data = (const uint8 *) target.key.data;
+	key.len = target.key.len;
 
 	if (is_own_work(table, rel, &target, cid) && paimon_resolve_tid(table, rel, tid, &row))
 	{
-		paimon_put_row(slot, table, &row, false);
+		if (!table->merges)
+			paimon_put_row(slot, table, &row, false);
+		else if (!paimon_version_fetch(table, rel, tid, slot))
+			return TM_Deleted;
 		return TM_Invisible;
 	}
 	result = paimon_check_touched(table, rel, &target, cid, tmfd);
 	if (result != TM_Ok)
 		return result;
-	key.data = (const uint8 *) target.key.data;
-	key.len = target.key.len;
 	result = paimon_lock_key(table, rel, tid, target.bucket, key, snapshot, mode, false, policy, tmfd, &unchanged);
 	if (result != TM_Ok)
 		return result;
 
-	if (unchanged)
+	if (unchanged && table->merges)
+	{
+		if (paimon_version_seen(table, rel, tid, target.bucket, key, snapshot, &row))
+		{
+			paimon_put_row(slot, table, &row, false);
+			return TM_Ok;
+		}
+	}
+	else if (unchanged)
 	{
 		if (!paimon_resolve_tid(table, rel, tid, &row))
 			return TM_Deleted;
@@ -371,11 +386,13 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 		return TM_Ok;
 	}
 
-	result = paimon_recheck(table, rel, &target, &lookup, &row);
+	result = paimon_recheck(table, rel, &target, snapshot, &lookup, &row);
 
 	/* KEY SHARE minds changes of the key only, and the key is there: as on heap, the version that was seen is the one that is locked. */
-	if (result == TM_Updated && mode == LockTupleKeyShare && paimon_resolve_tid(table, rel, tid, &row))
+	if (result == TM_Updated && mode == LockTupleKeyShare && (table->merges || paimon_resolve_tid(table, rel, tid, &row)))
 	{
+		if (table->merges)
+			(void) paimon_version_seen(table, rel, tid, target.bucket, key, snapshot, &row);
 		paimon_put_row(slot, table, &row, false);
 		paimon_lookup_end(lookup);
 		return TM_Ok;
@@ -385,6 +402,8 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 	if (result == TM_Ok || (result == TM_Updated && (flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION)))
 	{
 		tmfd->traversed = result == TM_Updated;
+		if (table->merges && result == TM_Updated && ItemPointerEquals(tid, &row.tid))
+			paimon_version_remember(table, &row);
 		*tid = row.tid;
 		paimon_put_row(slot, table, &row, false);
 		result = TM_Ok;

@@ -14,9 +14,13 @@
 #include "access/xact.h"
 #include "am/am.h"
 #include "merge/merge.h"
+#include "merge/merge_records.h"
+#include "merge/merge_server.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "worker/stall.h"
 
@@ -34,6 +38,7 @@ paimon_encode_slot(PaimonTable *table, Relation rel, TupleTableSlot *slot, Paimo
 	slot_getallattrs(slot);
 	memcpy(values, slot->tts_values, sizeof(Datum) * natts);
 	paimon_row_flatten(desc, values, slot->tts_isnull);
+	out->values = values;
 	initStringInfo(&out->key);
 	if (desc->nkeys > 0)
 	{
@@ -66,6 +71,147 @@ next_row_no(PaimonTable *table, Relation rel)
 	return next++;
 }
 
+/* ---- what the table's options say of a row before it is written ---- */
+
+/* The kind of an incoming row: what rowkind.field says. */
+static uint8
+incoming_kind(const PaimonTable *table, Relation rel, const Datum *values, const bool *isnull)
+{
+	int			c = table->plan->rowkind;
+	const char *name;
+	text	   *value;
+	uint8		kind;
+
+	if (c < 0)
+		return PAIMON_KIND_INSERT;
+	name = NameStr(TupleDescAttr(table->desc->tupdesc, c)->attname);
+	if (isnull[c])
+		ereport(ERROR,
+				(errcode(ERRCODE_NOT_NULL_VIOLATION),
+				 errmsg("row kind cannot be null"),
+				 errdetail("Column \"%s\" of table \"%s\" says the kind of each row.", name, RelationGetRelationName(rel)),
+				 errtablecol(rel, c + 1)));
+	value = DatumGetTextPP(values[c]);
+	if (!paimon_merge_parse_kind(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), &kind))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid row kind \"%s\"", text_to_cstring(value)),
+				 errdetail("Column \"%s\" of table \"%s\" says the kind of each row.", name, RelationGetRelationName(rel)),
+				 errhint("Row kinds are +I, -U, +U and -D."),
+				 errtablecol(rel, c + 1)));
+	return kind;
+}
+
+/* May a record of this kind be written?  False: it has no effect.  Raises an error for what could never be merged. */
+static bool
+check_record(const PaimonTable *table, Relation rel, uint8 kind, const Datum *values, const bool *isnull, const uint8 *key, uint32 keylen)
+{
+	PaimonFoldRecord record = {.kind = kind, .values = (const uint64_t *) values, .nulls = isnull};
+	PaimonFoldError error;
+	PaimonAllocator alloc;
+
+	paimon_merge_allocator(CurrentMemoryContext, &alloc);
+	switch (paimon_merge_check_write(table->plan, &record, &alloc, &error))
+	{
+		case PAIMON_WRITE_TAKE:
+			return true;
+		case PAIMON_WRITE_DROP:
+			return false;
+		case PAIMON_WRITE_REFUSE:
+			break;
+	}
+	paimon_merge_report(RelationGetRelationName(rel), table->plan, &error,
+						pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_SELECT) == ACLCHECK_OK ?
+						paimon_key_describe(table->desc, key, keylen) : NULL);
+}
+
+/* A row that is not written after all: nobody must ask for it by its ctid. */
+static void
+leave_out(PaimonTable *table, Relation rel, TupleTableSlot *slot)
+{
+	if (rel->trigdesc != NULL && rel->trigdesc->trig_insert_after_row)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot leave out a row of table \"%s\"", RelationGetRelationName(rel)),
+				 errdetail("Its options \"ignore-delete\" and \"ignore-update-before\" say so, but the table has triggers or foreign keys that look at inserted rows.")));
+	ItemPointerSet(&slot->tts_tid, MaxBlockNumber, 1);
+}
+
+/* Writes an inserted row, in the row context; false if the table's options leave it out. */
+bool
+paimon_put_incoming(PaimonTable *table, Relation rel, TupleTableSlot *slot, CommandId cid, const PaimonEncoded *row, bool locked)
+{
+	const uint8 *key = (const uint8 *) row->key.data;
+	uint8		kind = PAIMON_KIND_INSERT;
+
+	slot->tts_tableOid = RelationGetRelid(rel);
+	if (table->plan != NULL)
+	{
+		/* ALTER TABLE writes what rows were merged into */
+		if (OidIsValid(rel->rd_rel->relrewrite))
+			kind = table->merges ? PAIMON_KIND_REPLACE : PAIMON_KIND_INSERT;
+		else
+		{
+			kind = incoming_kind(table, rel, row->values, slot->tts_isnull);
+			if (!check_record(table, rel, kind, row->values, slot->tts_isnull, key, row->key.len))
+			{
+				leave_out(table, rel, slot);
+				return false;
+			}
+		}
+	}
+	if (table->desc->nkeys > 0)
+		paimon_predicate_put(rel, key, row->key.len);
+	paimon_buffer_put(table, rel, cid, row->bucket, kind, locked, key, row->key.len, (const uint8 *) row->payload.data, row->payload.len,
+					  &slot->tts_tid);
+	return true;
+}
+
+/*
+ * What a removal is stored with: the row's order, where there is a sequence.field, since it counts among later records.
+ */
+static void
+removal_payload(PaimonTable *table, Relation rel, ItemPointer tid, const PaimonTarget *target, StringInfo payload)
+{
+	PaimonBytes key = {(const uint8 *) target->key.data, target->key.len};
+	int			natts = table->desc->tupdesc->natts;
+	Datum	   *values;
+	bool	   *isnull;
+	PaimonLookup *lookup;
+	PaimonRowRef row;
+
+	initStringInfo(payload);
+	if (table->plan == NULL || table->plan->nsequence == 0)
+		return;
+	values = palloc0_array(Datum, natts);
+	isnull = palloc_array(bool, natts);
+	memset(isnull, true, natts);
+	if (paimon_version_get(table, rel, tid, target->bucket, key, &lookup, &row))
+	{
+		for (int i = 0; i < table->plan->nsequence; i++)
+		{
+			int			c = table->plan->sequence[i];
+
+			values[c] = row.values[c];
+			isnull[c] = row.isnull[c];
+		}
+	}
+	paimon_row_encode(table->desc, values, isnull, payload);
+	if (lookup != NULL)
+		paimon_lookup_end(lookup);
+}
+
+static void
+put_removal(PaimonTable *table, Relation rel, ItemPointer tid, const PaimonTarget *target, CommandId cid)
+{
+	ItemPointerData ignored;
+	StringInfoData payload;
+
+	removal_payload(table, rel, tid, target, &payload);
+	paimon_buffer_put(table, rel, cid, target->bucket, PAIMON_KIND_REMOVE, true, (const uint8 *) target->key.data, target->key.len,
+					  (const uint8 *) payload.data, payload.len, &ignored);
+}
+
 /* In the row context. */
 static void
 put_insert(PaimonTable *table, Relation rel, TupleTableSlot *slot, CommandId cid)
@@ -78,11 +224,7 @@ put_insert(PaimonTable *table, Relation rel, TupleTableSlot *slot, CommandId cid
 		paimon_key_encode_rowno(next_row_no(table, rel), &row.key);
 	else if (paimon_upserts_run())
 		locked = paimon_upsert_check(table, rel, slot, &row, cid);
-	slot->tts_tableOid = RelationGetRelid(rel);
-	if (table->desc->nkeys > 0)
-		paimon_predicate_put(rel, (const uint8 *) row.key.data, row.key.len);
-	paimon_buffer_put(table, rel, cid, row.bucket, PAIMON_KIND_INSERT, locked,
-					  (uint8 *) row.key.data, row.key.len, (uint8 *) row.payload.data, row.payload.len, &slot->tts_tid);
+	(void) paimon_put_incoming(table, rel, slot, cid, &row, locked);
 }
 
 void
@@ -146,7 +288,7 @@ lock_target(PaimonTable *table, Relation rel, ItemPointer tid, PaimonTarget *tar
 
 	memset(tmfd, 0, sizeof(*tmfd));
 	tmfd->ctid = *tid;
-	if (paimon_kind_is_removal(target->kind))
+	if (!table->merges && paimon_kind_is_removal(target->kind))
 		return TM_Deleted;
 	result = paimon_check_touched(table, rel, target, cid, tmfd);
 	if (result != TM_Ok)
@@ -156,7 +298,7 @@ lock_target(PaimonTable *table, Relation rel, ItemPointer tid, PaimonTarget *tar
 		return result;
 	if (!unchanged)
 	{
-		result = paimon_recheck(table, rel, target, &lookup, &row);
+		result = paimon_recheck(table, rel, target, snapshot, &lookup, &row);
 		if (result == TM_Updated)
 			tmfd->ctid = row.tid;
 		paimon_lookup_end(lookup);
@@ -171,6 +313,65 @@ lock_target(PaimonTable *table, Relation rel, ItemPointer tid, PaimonTarget *tar
 	return result;
 }
 
+/* What of a key's own records the command at hand has inserted. */
+typedef struct TakenOver
+{
+	PaimonMerger *merger;
+	CommandId	cid;
+} TakenOver;
+
+static bool
+add_taken_over(void *arg, const PaimonBufferRecord *rec)
+{
+	TakenOver  *taken = arg;
+
+	return rec->cid == taken->cid && paimon_merger_add(taken->merger, rec->kind, rec->payload.data, rec->payload.len, true);
+}
+
+/*
+ * The row that was there goes from a key onto which the same command has put others: what these come to by themselves replaces it.
+ */
+static void
+remove_below(PaimonTable *table, Relation rel, const PaimonTarget *target, CommandId cid)
+{
+	const uint8 *key = (const uint8 *) target->key.data;
+	TakenOver	taken = {.cid = cid};
+	ItemPointerData ignored;
+	int			n;
+
+	taken.merger = paimon_merger_begin(RelationGetRelationName(rel), table->desc, table->plan, false);
+	paimon_merger_key(taken.merger, key, target->key.len);
+	paimon_buffer_each(table, rel, target->bucket, InvalidCommandId, PG_UINT64_MAX, key, target->key.len, add_taken_over, &taken);
+	(void) paimon_merger_add(taken.merger, PAIMON_KIND_REMOVE, NULL, 0, false);
+	n = paimon_merger_partial(taken.merger, false);
+	for (int i = n - 1; i >= 0; i--)
+	{
+		StringInfoData payload;
+		uint8		kind;
+
+		initStringInfo(&payload);
+		kind = paimon_merger_encode(taken.merger, i, &payload);
+		paimon_buffer_put(table, rel, cid, target->bucket, kind, true, key, target->key.len, (const uint8 *) payload.data, payload.len, &ignored);
+	}
+	paimon_merger_end(taken.merger);
+}
+
+/*
+ * May the row be deleted?  False: that has no effect.  `moves`: by an UPDATE that changes its key.
+ */
+static bool
+check_removal(const PaimonTable *table, Relation rel, const PaimonTarget *target, bool moves)
+{
+	if (check_record(table, rel, PAIMON_KIND_REMOVE, NULL, NULL, (const uint8 *) target->key.data, target->key.len))
+		return true;
+	if (moves)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot change the key of a row of table \"%s\"", RelationGetRelationName(rel)),
+				 errdetail("With option \"ignore-delete\" the row cannot go from where it is.")));
+	return false;
+}
+
 /*
  * `changing_part`: the first half of an UPDATE that moves the row into another partition.
  */
@@ -181,7 +382,6 @@ paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snaps
 	PaimonTable *table = paimon_stall_check(paimon_table_get(rel, true), rel, cid);
 	MemoryContext old = paimon_enter_row_context();
 	PaimonTarget target;
-	ItemPointerData new_tid;
 	TM_Result	result;
 
 	(void) GetCurrentTransactionId();
@@ -192,13 +392,23 @@ paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snaps
 		tmfd->ctid = *tid;
 		return TM_Deleted;
 	}
+	if (table->plan != NULL && !check_removal(table, rel, &target, changing_part))
+	{
+		/* As if the command had deleted it before: the row does not count. */
+		MemoryContextSwitchTo(old);
+		memset(tmfd, 0, sizeof(*tmfd));
+		tmfd->ctid = *tid;
+		tmfd->cmax = cid;
+		return TM_SelfModified;
+	}
 	result = lock_target(table, rel, tid, &target, cid, snapshot, crosscheck, wait, LockTupleExclusive, tmfd);
 	if (result == TM_Ok)
 	{
 		paimon_predicate_put(rel, (const uint8 *) target.key.data, target.key.len);
 		if (!(changing_part && key_taken_over(table, rel, &target, cid)))
-			paimon_buffer_put(table, rel, cid, target.bucket, PAIMON_KIND_REMOVE, true,
-							  (uint8 *) target.key.data, target.key.len, NULL, 0, &new_tid);
+			put_removal(table, rel, tid, &target, cid);
+		else if (table->merges)
+			remove_below(table, rel, &target, cid);
 		pgstat_count_heap_delete(rel);
 	}
 	MemoryContextSwitchTo(old);
@@ -215,12 +425,13 @@ put_moved(PaimonTable *table, Relation rel, const PaimonTarget *target, const Pa
 {
 	PaimonBytes key = {(const uint8 *) row->key.data, row->key.len};
 	TM_FailureData tmfd;
-	ItemPointerData ignored;
+	ItemPointerData old_tid = target->tid;
 	bool		unchanged;
 
 	if (!key_taken_over(table, rel, target, cid))
-		paimon_buffer_put(table, rel, cid, target->bucket, PAIMON_KIND_REMOVE, true,
-						  (uint8 *) target->key.data, target->key.len, NULL, 0, &ignored);
+		put_removal(table, rel, &old_tid, target, cid);
+	else if (table->merges)
+		remove_below(table, rel, target, cid);
 	/* An upsert of the new key, but for the lock: if there is a row, whoever refers to it may go on. */
 	(void) paimon_lock_key(table, rel, tid, row->bucket, key, snapshot, LockTupleNoKeyExclusive, true, LockWaitBlock, &tmfd, &unchanged);
 	paimon_predicate_put(rel, key.data, key.len);
@@ -261,6 +472,12 @@ paimon_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot *slot, Comman
 		row.bucket != target.bucket;
 	if (!moves)
 		*lockmode = LockTupleNoKeyExclusive;
+	if (table->plan != NULL)
+	{
+		(void) check_record(table, rel, PAIMON_KIND_REPLACE, row.values, slot->tts_isnull, (const uint8 *) target.key.data, target.key.len);
+		if (moves)
+			(void) check_removal(table, rel, &target, true);
+	}
 
 	result = lock_target(table, rel, otid, &target, cid, snapshot, crosscheck, wait, *lockmode, tmfd);
 	if (result == TM_Ok)

@@ -80,7 +80,8 @@ filler_add(Filler *f, int bucket, PaimonBytes key, PaimonBytes payload)
 		f->writer = paimon_run_begin(&p);
 		f->bucket = bucket;
 	}
-	paimon_run_add(f->writer, key.data, key.len, PAIMON_KIND_INSERT, payload.data, payload.len);
+	/* a row that was merged is exactly this, whatever the engine would make of it */
+	paimon_run_add(f->writer, key.data, key.len, f->table->merges ? PAIMON_KIND_REPLACE : PAIMON_KIND_INSERT, payload.data, payload.len);
 	f->rows++;
 }
 
@@ -127,7 +128,7 @@ paimon_copy_rows(PaimonTable *from, Relation from_rel, PaimonTable *to, Relation
 
 		CHECK_FOR_INTERRUPTS();
 		resetStringInfo(&payload);
-		paimon_rowref_payload(&row, &payload);
+		paimon_rowref_payload(from, &row, &payload);
 		bytes.data = (const uint8 *) payload.data;
 		bytes.len = payload.len;
 		filler_add(&filler, row.bucket, row.key, bytes);

@@ -27,6 +27,7 @@
 #include "core/core_key.h"
 #include "memtable/buffer.h"
 #include "merge/merge.h"
+#include "merge/merge_records.h"
 #include "run/run.h"
 #include "stop.h"
 
@@ -121,6 +122,7 @@ run_params(const Flush *f, int bucket, PaimonRunParams *params)
 	params->max_position = f->cut.cut - 1;
 	params->min_position = Min(f->cut.head, params->max_position);
 	params->ordinal = f->ordinal;
+	params->retracts_stay = paimon_table_retracts_stay(f->table);
 }
 
 /* Is there a file that may hold something a delete marker of this flush deletes?  Large commits behind the cut are newer. */
@@ -156,6 +158,68 @@ add_files(Flush *f, PaimonRunWriter *writer)
 		f->rows += files[i].row_count;
 }
 
+/* A record that the iterator will not keep is copied. */
+static void
+keep_record(PaimonMemRecord *rec, MemoryContext cxt)
+{
+	if (rec->external && rec->payload.len > 0)
+		rec->payload.data = memcpy(MemoryContextAllocHuge(cxt, rec->payload.len), rec->payload.data, rec->payload.len);
+}
+
+/* What the fold of a key comes to. */
+static void
+write_folded(PaimonRunWriter *writer, PaimonMerger *merger, bool oldest)
+{
+	PaimonBytes key = paimon_merger_key_bytes(merger);
+	int			n = paimon_merger_partial(merger, oldest);
+
+	for (int i = 0; i < n; i++)
+	{
+		const Datum *values;
+		const bool *isnull;
+		uint8		kind = paimon_merger_record(merger, i, &values, &isnull);
+
+		(void) paimon_run_add_values(writer, key.data, key.len, kind, values, isnull);
+	}
+}
+
+/* A bucket of a table that merges: what all records of a key come to. */
+static void
+write_merged(Flush *f, PaimonMemIter *it, PaimonRunWriter *writer, bool oldest)
+{
+	PaimonMerger *merger = paimon_merger_begin(RelationGetRelationName(f->rel), f->table->desc, f->table->plan, false);
+	MemoryContext key_cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon flush key", ALLOCSET_DEFAULT_SIZES);
+	PaimonMemRecord next;
+	bool		more = paimon_memiter_first(it, &next);
+
+	while (more)
+	{
+		PaimonMemRecord rec = next;
+		bool		matters;
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextReset(key_cxt);
+		keep_record(&rec, key_cxt);
+		more = paimon_memiter_next(it, &next);
+		if ((!more || paimon_bytes_cmp(next.key.data, next.key.len, rec.key.data, rec.key.len) != 0) && paimon_merge_stores_alone(rec.kind))
+		{
+			(void) paimon_run_add(writer, rec.key.data, rec.key.len, rec.kind, rec.payload.data, rec.payload.len);
+			continue;
+		}
+		paimon_merger_key(merger, rec.key.data, rec.key.len);
+		matters = paimon_merger_add(merger, rec.kind, rec.payload.data, rec.payload.len, false);
+		while (more && paimon_bytes_cmp(next.key.data, next.key.len, rec.key.data, rec.key.len) == 0)
+		{
+			if (matters)
+				matters = paimon_merger_add(merger, next.kind, next.payload.data, next.payload.len, next.external);
+			more = matters ? paimon_memiter_next(it, &next) : paimon_memiter_next_key(it, &next);
+		}
+		write_folded(writer, merger, oldest);
+	}
+	MemoryContextDelete(key_cxt);
+	paimon_merger_end(merger);
+}
+
 /*
  * The newest record of each key.  Markers stay unless the bucket has nothing older: nothing older can come later, since only flushes (we hold the lock)
  * and large commits (newer, see the top) add files.
@@ -176,6 +240,13 @@ write_bucket(Flush *f, PaimonMemView *view, int bucket)
 	writer = paimon_run_begin(&params);
 	it = paimon_memiter_begin(view, bucket, true);
 	InvalidateCatalogSnapshot();
+	if (f->table->merges)
+	{
+		write_merged(f, it, writer, !keep_markers);
+		paimon_memiter_end(it);
+		add_files(f, writer);
+		return;
+	}
 	for (bool more = paimon_memiter_first(it, &rec); more; more = paimon_memiter_next(it, &rec))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -196,11 +267,6 @@ write_runs(Flush *f)
 {
 	PaimonMemView *view;
 
-	if (!paimon_merge_function(f->table->options.merge_engine)->newest_decides)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot flush table \"%s\"", RelationGetRelationName(f->rel)),
-				 errdetail("Flushing is implemented for merge engines in which the newest record decides.")));
 	paimon_shared_seal(f->table->shared);
 
 	/* No snapshot from here on; a backend has its own, and does not care. */

@@ -126,6 +126,7 @@ output_params(const PaimonCompaction *c, int64 file_bytes, PaimonRunParams *para
 	params->min_position = runs[0].min_position;
 	params->max_position = runs[0].max_position;
 	params->ordinal = runs[0].ordinal;
+	params->retracts_stay = paimon_table_retracts_stay(c->table);
 	for (int i = 1; i < c->plan.nruns; i++)
 	{
 		params->min_position = Min(params->min_position, runs[i].min_position);
@@ -159,6 +160,11 @@ add_row(const PaimonCompaction *c, PaimonRunWriter *writer, const PaimonRowRef *
 	PaimonRunGroup *g = row->group;
 	const PaimonRowDesc *desc = c->table->desc;
 
+	if (row->values != NULL)
+	{
+		(void) paimon_run_add_values(writer, row->key.data, row->key.len, row->kind, row->values, row->isnull);
+		return;
+	}
 	for (int i = 0; i < desc->tupdesc->natts; i++)
 	{
 		if (desc->in_key[i])
@@ -193,6 +199,7 @@ rewrite_stretch(PaimonCompaction *c, const PaimonCompactionStep *step, const boo
 	spec.forward = true;
 	spec.whole = true;
 	spec.deletes = !c->plan.drop_deletes;
+	spec.stored = c->table->merges;
 	output_params(c, step->out_bytes, &params);
 	writer = paimon_run_begin(&params);
 	reader = paimon_reader_begin_inputs(&spec, &inputs);
@@ -260,11 +267,6 @@ paimon_compact_rewrite(PaimonCompaction *c)
 	bool	   *taken;
 	int			nfiles;
 
-	if (!paimon_merge_function(c->table->options.merge_engine)->newest_decides)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot compact table \"%s\"", RelationGetRelationName(c->rel)),
-				 errdetail("Compaction is implemented for merge engines in which the newest record decides.")));
 	files = list_files(c, &rows, &nfiles);
 	c->lifted = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(PaimonFileRow *) * Max(nfiles, 1));
 	c->merged = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(PaimonFileRow *) * Max(nfiles, 1));

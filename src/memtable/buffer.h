@@ -45,7 +45,7 @@ extern uint64 paimon_buffer_puts(void);
 
 /*
  * Iterators over records of one bucket that `snapshot` may see (command id rule; all for Self/Any/Dirty), as sources: in-memory part and each spilled
- * run are separate, newest first.  The memory iterator gives, per key, only the newest visible record.
+ * run are separate, newest first.  Per key only the newest visible record is given; of tables that merge all of them, or what they come to.
  */
 typedef struct PaimonBufferIter PaimonBufferIter;
 
@@ -54,6 +54,7 @@ typedef struct PaimonBufferRecord
 	PaimonBytes key;
 	uint8		kind;
 	PaimonBytes payload;		/* 8-aligned; valid until the transaction ends or the buffer spills (iterators notice and seek again) */
+	CommandId	cid;			/* that wrote it; set by paimon_buffer_each only */
 	ItemPointerData tid;		/* ordinal ctid, or the physical one of a spilled row */
 } PaimonBufferRecord;
 
@@ -66,10 +67,26 @@ extern void paimon_bufiter_end(PaimonBufferIter *it);
 /* Newest visible record of a key. */
 extern bool paimon_buffer_get(PaimonTable *table, Relation rel, int bucket, CommandId cid, const uint8 *key, uint32 len, PaimonBufferRecord *rec);
 
+/*
+ * All records of a key that commands before `cid` wrote, with ordinals below `end`, newest first, until `give` returns false.  For tables that merge.  What
+ * records point to is valid until the transaction writes again, or in CurrentMemoryContext.
+ */
+typedef bool (*PaimonBufferGive) (void *arg, const PaimonBufferRecord *rec);
+extern void paimon_buffer_each(PaimonTable *table, Relation rel, int bucket, CommandId cid, uint64 end, const uint8 *key, uint32 len,
+							   PaimonBufferGive give, void *arg);
+
+/*
+ * Is the record of the key behind the one with an ordinal below `end` an UPDATE's or a DELETE's?
+ */
+extern bool paimon_buffer_changed_after(PaimonTable *table, int bucket, const uint8 *key, uint32 len, uint64 end);
+
 /* By ctid, whatever the command. */
 extern bool paimon_buffer_is_tid(ItemPointer tid);
 /* A spilled file, which no manifest knows yet: ctids of spilled rows lead to it.  NULL if it is not one of this transaction's. */
 extern const PaimonFileRow *paimon_buffer_spilled_file(uint64 storage_id, uint64 file_no);
+/* The ordinal behind that of a record in the buffer, or of a row of a spilled file (0: not ours): see paimon_buffer_each. */
+extern uint64 paimon_buffer_tid_end(ItemPointer tid);
+extern uint64 paimon_buffer_spilled_end(const PaimonTable *table, Relation rel, uint64 file_no, uint32 group_no, uint32 row);
 extern bool paimon_buffer_fetch_tid(PaimonTable *table, Relation rel, ItemPointer tid, int *bucket, PaimonBufferRecord *rec);
 
 /*

@@ -76,7 +76,8 @@ typedef struct SpillRun
 	CommandId	max_cid;
 	uint64		min_ordinal;
 	uint64		max_ordinal;
-	bool		repeats;		/* some key has several rows: must be rewritten before it is registered */
+	bool		repeats;		/* some key has several rows */
+	bool		unfolded;		/* ... which commands wrote one by one: must be rewritten before it is registered */
 	bool		upserts;		/* some row is a blind upsert */
 	BufFile    *origins;		/* NULL: all rows have cid = min_cid, and their ordinals do not matter one by one */
 	uint32	   *row_of_ordinal; /* row + 1 by ordinal - min_ordinal; only if somebody may ask for a row by its ordinal */
@@ -192,11 +193,16 @@ extern void paimon_spillcursor_begin(SpillCursor *c, const SpillRun *run, Paimon
 extern bool paimon_spillcursor_seek(SpillCursor *c, const uint8 *key, uint32 len);
 extern bool paimon_spillcursor_next(SpillCursor *c);
 extern PaimonBytes paimon_spillcursor_key(SpillCursor *c);
+/* Of a table that merges: gives all visible rows of the present key, newest first, and goes to the next key. */
+extern bool paimon_spillcursor_take_key(SpillCursor *c, PaimonBufferGive give, void *arg);
 extern void paimon_spillcursor_record(SpillCursor *c, PaimonBufferRecord *rec);
 extern void paimon_spillcursor_end(SpillCursor *c);
 /* Newest visible row of a key. */
 extern bool paimon_spill_get(const SpillRun *run, PaimonTable *table, Relation rel, CommandId cid, const uint8 *key, uint32 len,
 							 PaimonBufferRecord *rec, SpillOrigin *origin);
+/* All visible rows of a key with ordinals below `end`, newest first, in CurrentMemoryContext; false if `give` has had enough. */
+extern bool paimon_spill_each(const SpillRun *run, PaimonTable *table, Relation rel, CommandId cid, uint64 end, const uint8 *key, uint32 len,
+							  PaimonBufferGive give, void *arg);
 extern bool paimon_spill_fetch_row(const SpillRun *run, PaimonTable *table, Relation rel, uint64 rowno, PaimonBufferRecord *rec);
 
 /* memtable_commit.c */

@@ -515,6 +515,7 @@ paimon_log_record_at(PaimonShared *shared, Relation rel, uint64 position, int *b
 	rec->key = r.key;
 	rec->position = position;
 	rec->kind = r.kind;
+	rec->external = false;
 	rec->xid = (header.flags & (PAIMON_BATCH_COMMITTED | PAIMON_BATCH_ABORTED))
 				   ? InvalidTransactionId
 				   : XidFromFullTransactionId(FullTransactionIdFromU64(header.xid));

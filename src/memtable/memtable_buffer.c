@@ -686,3 +686,60 @@ paimon_buffer_fetch_tid(PaimonTable *table, Relation rel, ItemPointer tid, int *
 	}
 	return false;
 }
+
+/* ---- all records of a key ---- */
+
+void
+paimon_buffer_each(PaimonTable *table, Relation rel, int bucket, CommandId cid, uint64 end, const uint8 *key, uint32 len,
+				   PaimonBufferGive give, void *arg)
+{
+	WriteBuffer *wb = paimon_wb_find(table->storage_id);
+	PaimonBufferRecord out;
+
+	if (wb == NULL)
+		return;
+	if (wb->min_cid < cid)
+	{
+		for (BufRecord *rec = paimon_wb_newest(wb, bucket, key, len); rec != NULL; rec = rec->older)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (rec->cid >= cid || rec->ordinal >= end || paimon_ordinal_is_dead(rec->ordinal))
+				continue;
+			record_out(rec, &out);
+			out.cid = rec->cid;
+			wb->tids_given = true;
+			if (!give(arg, &out))
+				return;
+		}
+	}
+	for (int i = list_length(wb->spills) - 1; i >= 0; i--)
+	{
+		SpillRun   *run = list_nth(wb->spills, i);
+
+		if (run->bucket == bucket && run->min_cid < cid && run->min_ordinal < end &&
+			!paimon_spill_each(run, table, rel, cid, end, key, len, give, arg))
+			return;
+	}
+}
+
+bool
+paimon_buffer_changed_after(PaimonTable *table, int bucket, const uint8 *key, uint32 len, uint64 end)
+{
+	WriteBuffer *wb = paimon_wb_find(table->storage_id);
+	const BufRecord *next = NULL;
+
+	if (wb == NULL)
+		return false;
+	for (BufRecord *rec = paimon_wb_newest(wb, bucket, key, len); rec != NULL && rec->ordinal >= end; rec = rec->older)
+	{
+		if (!paimon_ordinal_is_dead(rec->ordinal))
+			next = rec;
+	}
+	return next != NULL && (next->kind == PAIMON_KIND_REPLACE || next->kind == PAIMON_KIND_REMOVE);
+}
+
+uint64
+paimon_buffer_tid_end(ItemPointer tid)
+{
+	return tid_ordinal(tid) + 1;
+}

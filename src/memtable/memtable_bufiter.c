@@ -3,7 +3,8 @@
  * memtable_bufiter.c
  *	  Reading the transaction's own unwritten rows in key order: the records in memory and each spilled run, merged.
  *
- * An iterator gives one record a key, the newest that its command may see.  Statements write while they read, and a write may
+ * An iterator gives one record a key, the newest that its command may see; of a table that merges, what all of them come to, which may be several, newest
+ * first.  Statements write while they read, and a write may
  * spill: then the memory under an iterator is gone.  It notices by the buffer's generation and seeks again, behind the last key it gave.
  *
  *-------------------------------------------------------------------------
@@ -14,6 +15,7 @@
 #include "utils/memutils.h"
 
 #include "memtable/buffer_internal.h"
+#include "merge/merge_records.h"
 
 struct PaimonBufferIter
 {
@@ -30,12 +32,21 @@ struct PaimonBufferIter
 	uint64		view_hi;
 	uint64		at;				/* forward: next entry to look at; backward: one past it */
 	BufRecord  *mem;			/* candidate from memory, or NULL */
+	uint64		mem_lo;			/* entries of its key */
+	uint64		mem_hi;
 	int			ncursors;		/* spilled runs, newest first */
 	SpillCursor *cursors;
 	bool	   *cursor_valid;
 	int			taken;			/* cursor whose present row was given last and is still to be stepped over, or -1 */
 	StringInfoData last;		/* key given last */
 	bool		started;
+	/* tables that merge: records of the key given last */
+	PaimonMerger *merger;
+	MemoryContext key_cxt;
+	PaimonBufferRecord *pending;
+	int			npending;
+	int			given;
+	int			pending_room;
 };
 
 static bool
@@ -66,6 +77,7 @@ advance_memory(PaimonBufferIter *it)
 		{
 			BufRecord  *rec = e[it->at].rec;
 
+			it->mem_lo = it->at;
 			it->at++;
 			if (!visible(it, rec))
 				continue;
@@ -73,6 +85,7 @@ advance_memory(PaimonBufferIter *it)
 			/* older records of the key are of no interest */
 			while (it->at < it->view_hi && same_key(e[it->at].rec, rec))
 				it->at++;
+			it->mem_hi = it->at;
 			return;
 		}
 	}
@@ -87,6 +100,8 @@ advance_memory(PaimonBufferIter *it)
 			while (start > it->view_lo && same_key(e[start - 1].rec, e[end - 1].rec))
 				start--;
 			it->at = start;
+			it->mem_lo = start;
+			it->mem_hi = end;
 			for (uint64 i = start; i < end; i++)
 			{
 				if (visible(it, e[i].rec))
@@ -165,6 +180,11 @@ paimon_bufiter_begin(PaimonTable *table, Relation rel, int bucket, CommandId cid
 	it->cxt = CurrentMemoryContext;
 	it->taken = -1;
 	initStringInfo(&it->last);
+	if (table->merges)
+	{
+		it->merger = paimon_merger_begin(RelationGetRelationName(rel), table->desc, table->plan, false);
+		it->key_cxt = AllocSetContextCreate(it->cxt, "paimon write buffer key", ALLOCSET_SMALL_SIZES);
+	}
 	open_sources(it);
 	return it;
 }
@@ -246,11 +266,149 @@ take(PaimonBufferIter *it, PaimonBufferRecord *out)
 	return true;
 }
 
+/* ---- tables that merge ---- */
+
+static PaimonBufferRecord *
+add_pending(PaimonBufferIter *it)
+{
+	if (it->npending == it->pending_room)
+	{
+		int			room = Max(16, 2 * it->pending_room);
+
+		it->pending = it->pending == NULL ? MemoryContextAlloc(it->cxt, room * sizeof(PaimonBufferRecord)) :
+			repalloc_huge(it->pending, room * sizeof(PaimonBufferRecord));
+		it->pending_room = room;
+	}
+	return &it->pending[it->npending++];
+}
+
+/* A record of a spilled run: copied, since the cursor moves on. */
+static bool
+gather_spilled(void *arg, const PaimonBufferRecord *rec)
+{
+	PaimonBufferIter *it = arg;
+	PaimonBufferRecord *copy = add_pending(it);
+
+	*copy = *rec;
+	copy->key.data = memcpy(MemoryContextAlloc(it->key_cxt, Max(rec->key.len, 1)), rec->key.data, rec->key.len);
+	copy->payload.data = memcpy(MemoryContextAllocHuge(it->key_cxt, Max(rec->payload.len, 1)), rec->payload.data, rec->payload.len);
+	return true;
+}
+
+static void
+gather_memory(PaimonBufferIter *it)
+{
+	for (uint64 i = it->mem_lo; i < it->mem_hi; i++)
+	{
+		const BufRecord *rec = it->view->entries[i].rec;
+		PaimonBufferRecord *out;
+
+		if (!visible(it, rec))
+			continue;
+		out = add_pending(it);
+		out->key.data = bufrecord_key(rec);
+		out->key.len = rec->keylen;
+		out->kind = rec->kind;
+		out->payload.data = bufrecord_payload(rec);
+		out->payload.len = rec->len;
+		paimon_ordinal_tid(rec->ordinal, &out->tid);
+	}
+	it->wb->tids_given = true;
+}
+
+/*
+ * Several records are given as what they come to, in memory of our own: a spill that comes between two of them takes nothing away, and joins nothing that
+ * has been given in part.
+ */
+static void
+fold_pending(PaimonBufferIter *it)
+{
+	MemoryContext old = MemoryContextSwitchTo(it->key_cxt);
+	ItemPointerData tid = it->pending[0].tid;
+	bool		more = true;
+	int			n;
+
+	paimon_merger_key(it->merger, (const uint8 *) it->last.data, it->last.len);
+	for (int i = 0; i < it->npending && more; i++)
+		more = paimon_merger_add(it->merger, it->pending[i].kind, it->pending[i].payload.data, it->pending[i].payload.len, false);
+	n = paimon_merger_partial(it->merger, false);
+	it->npending = 0;
+	for (int i = 0; i < n; i++)
+	{
+		PaimonBufferRecord *out = add_pending(it);
+		StringInfoData payload;
+
+		initStringInfo(&payload);
+		out->kind = paimon_merger_encode(it->merger, i, &payload);
+		out->payload.data = (const uint8 *) payload.data;
+		out->payload.len = payload.len;
+		out->key.data = memcpy(palloc(Max(it->last.len, 1)), it->last.data, it->last.len);
+		out->key.len = it->last.len;
+		out->tid = tid;
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* As take, for tables that merge: the next record of the key at hand, or the first one of the next key. */
+static bool
+take_merged(PaimonBufferIter *it, PaimonBufferRecord *out)
+{
+	while (it->given >= it->npending)
+	{
+		PaimonBytes best = {0};
+
+		CHECK_FOR_INTERRUPTS();
+		it->given = it->npending = 0;
+		MemoryContextReset(it->key_cxt);
+		if (it->mem != NULL)
+		{
+			best.data = bufrecord_key(it->mem);
+			best.len = it->mem->keylen;
+		}
+		for (int i = 0; i < it->ncursors; i++)
+		{
+			PaimonBytes key;
+
+			if (!it->cursor_valid[i])
+				continue;
+			key = paimon_spillcursor_key(&it->cursors[i]);
+			if (best.data == NULL || compare_sources(it, key, best) < 0)
+				best = key;
+		}
+		if (best.data == NULL)
+			return false;
+		resetStringInfo(&it->last);
+		appendBinaryStringInfo(&it->last, (const char *) best.data, best.len);
+		best.data = (const uint8 *) it->last.data;
+		it->started = true;
+		if (it->mem != NULL && paimon_bytes_cmp(bufrecord_key(it->mem), it->mem->keylen, best.data, best.len) == 0)
+		{
+			gather_memory(it);
+			advance_memory(it);
+		}
+		for (int i = 0; i < it->ncursors; i++)
+		{
+			PaimonBytes key;
+
+			if (!it->cursor_valid[i])
+				continue;
+			key = paimon_spillcursor_key(&it->cursors[i]);
+			if (paimon_bytes_cmp(key.data, key.len, best.data, best.len) == 0)
+				it->cursor_valid[i] = paimon_spillcursor_take_key(&it->cursors[i], gather_spilled, it);
+		}
+		if (it->npending > 1)
+			fold_pending(it);
+	}
+	*out = it->pending[it->given++];
+	return true;
+}
+
 /* Positions all sources; strictly: behind the key. */
 static void
 position(PaimonBufferIter *it, const uint8 *key, uint32 len, bool strictly)
 {
 	it->taken = -1;
+	it->given = it->npending = 0;
 	if (it->view != NULL)
 	{
 		if (key == NULL)
@@ -283,7 +441,7 @@ paimon_bufiter_first(PaimonBufferIter *it, PaimonBufferRecord *rec)
 		open_sources(it);
 	}
 	position(it, NULL, 0, false);
-	return take(it, rec);
+	return it->merger != NULL ? take_merged(it, rec) : take(it, rec);
 }
 
 bool
@@ -297,7 +455,7 @@ paimon_bufiter_seek(PaimonBufferIter *it, const uint8 *key, uint32 len, PaimonBu
 		open_sources(it);
 	}
 	position(it, key, len, false);
-	return take(it, rec);
+	return it->merger != NULL ? take_merged(it, rec) : take(it, rec);
 }
 
 bool
@@ -305,6 +463,8 @@ paimon_bufiter_next(PaimonBufferIter *it, PaimonBufferRecord *rec)
 {
 	if (it->wb == NULL || !it->started)
 		return false;
+	if (it->given < it->npending)
+		return take_merged(it, rec);
 	if (it->generation != it->wb->generation)
 	{
 		char	   *last;
@@ -319,13 +479,18 @@ paimon_bufiter_next(PaimonBufferIter *it, PaimonBufferRecord *rec)
 		position(it, (const uint8 *) last, len, true);
 		pfree(last);
 	}
-	return take(it, rec);
+	return it->merger != NULL ? take_merged(it, rec) : take(it, rec);
 }
 
 void
 paimon_bufiter_end(PaimonBufferIter *it)
 {
 	close_sources(it);
+	if (it->merger != NULL)
+	{
+		paimon_merger_end(it->merger);
+		MemoryContextDelete(it->key_cxt);
+	}
 	pfree(it->last.data);
 	pfree(it);
 }

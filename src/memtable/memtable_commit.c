@@ -24,6 +24,8 @@
 #include "core/core_bloom.h"
 #include "memtable/buffer_internal.h"
 #include "memtable/stats.h"
+#include "merge/merge.h"
+#include "merge/merge_records.h"
 #include "stop.h"
 
 /* A storage in the course of pre-commit. */
@@ -75,6 +77,16 @@ live_size(const SortedView *view, uint64 limit)
 	return size;
 }
 
+/* Notes that the batch has a blind upsert of a key. */
+static void
+note_key(Commit *c, const BufRecord *rec, uint8 kind)
+{
+	c->keys[c->nkeys].hash = paimon_key_hash(bufrecord_key(rec), rec->keylen);
+	c->keys[c->nkeys].bucket = rec->bucket;
+	c->keys[c->nkeys].kind = kind;
+	c->nkeys++;
+}
+
 static void
 build_batch(Commit *c, const SortedView *view)
 {
@@ -105,13 +117,109 @@ build_batch(Commit *c, const SortedView *view)
 		c->nrecords++;
 		paimon_batch_add(c->batch, rec->bucket, rec->kind, bufrecord_key(rec), rec->keylen, bufrecord_payload(rec), rec->len);
 		if (!rec->locked)
-		{
-			c->keys[c->nkeys].hash = paimon_key_hash(bufrecord_key(rec), rec->keylen);
-			c->keys[c->nkeys].bucket = rec->bucket;
-			c->keys[c->nkeys].kind = rec->kind;
-			c->nkeys++;
-		}
+			note_key(c, rec, rec->kind);
 	}
+}
+
+/*
+ * What the live records [lo, hi) of one key come to, oldest first, as the batch wants them: the transaction commits all of them at once, so nobody can tell
+ * them apart.
+ */
+static void
+add_merged_key(Commit *c, const SortEntry *e, uint64 lo, uint64 hi, PaimonMerger *merger, StringInfo payload)
+{
+	const BufRecord *newest = NULL;
+	bool		locked = false;
+	bool		removal = false;
+	bool		more = true;
+	int			live = 0;
+	int			n;
+
+	for (uint64 i = lo; i < hi; i++)
+	{
+		const BufRecord *rec = e[i].rec;
+
+		if (paimon_ordinal_is_dead(rec->ordinal))
+			continue;
+		locked |= rec->locked;
+		removal |= paimon_kind_is_removal(rec->kind);
+		if (++live == 1)
+		{
+			newest = rec;
+			continue;
+		}
+		if (live == 2)
+		{
+			paimon_merger_key(merger, bufrecord_key(newest), newest->keylen);
+			more = paimon_merger_add(merger, newest->kind, bufrecord_payload(newest), newest->len, false);
+		}
+		if (more)
+			more = paimon_merger_add(merger, rec->kind, bufrecord_payload(rec), rec->len, false);
+	}
+	if (live == 0)
+		return;
+	if (live == 1)
+	{
+		paimon_batch_add(c->batch, newest->bucket, newest->kind, bufrecord_key(newest), newest->keylen, bufrecord_payload(newest), newest->len);
+		c->nrecords++;
+	}
+	else
+	{
+		n = paimon_merger_partial(merger, false);
+		for (int i = n - 1; i >= 0; i--)
+		{
+			uint8		kind;
+
+			resetStringInfo(payload);
+			kind = paimon_merger_encode(merger, i, payload);
+			paimon_batch_add(c->batch, newest->bucket, kind, bufrecord_key(newest), newest->keylen, (const uint8 *) payload->data, payload->len);
+		}
+		c->nrecords += n;
+	}
+	if (!locked)
+		note_key(c, newest, removal ? PAIMON_KIND_REMOVE : newest->kind);
+}
+
+/* The batch of a table that merges; false if it is larger than `limit`. */
+static bool
+build_merged_batch(Commit *c, const SortedView *view, uint64 limit)
+{
+	PaimonTable *table = c->wb->table;
+	PaimonMerger *merger = paimon_merger_begin(RelationGetRelationName(c->rel), table->desc, table->plan, false);
+	StringInfoData payload;
+	uint64		end;
+
+	initStringInfo(&payload);
+	c->nkeys = c->nrecords = 0;
+	c->batch = paimon_batch_begin(table->desc->nbuckets);
+	c->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(*c->keys) * Max(view->n, 1));
+	for (uint64 start = 0; start < view->n; start = end)
+	{
+		const BufRecord *first = view->entries[start].rec;
+		uint64		size = paimon_batch_size(c->batch);
+
+		CHECK_FOR_INTERRUPTS();
+		for (end = start; end < view->n; end++)
+		{
+			const BufRecord *rec = view->entries[end].rec;
+
+			if (rec->bucket != first->bucket || rec->keylen != first->keylen ||
+				memcmp(bufrecord_key(rec), bufrecord_key(first), rec->keylen) != 0)
+				break;
+			if (!paimon_ordinal_is_dead(rec->ordinal))
+				size += rec->len + rec->keylen + 64;
+		}
+		/* what a key comes to is seldom larger than its records together */
+		if (size > PAIMON_BATCH_MAX / 2 || paimon_batch_size(c->batch) > limit)
+		{
+			paimon_merger_end(merger);
+			c->batch = NULL;
+			return false;
+		}
+		add_merged_key(c, view->entries, start, end, merger, &payload);
+	}
+	paimon_merger_end(merger);
+	return true;
 }
 
 static LockTupleMode
@@ -446,8 +554,16 @@ classify(Commit *c, bool prepare)
 			limit = PAIMON_BATCH_MAX / 2;
 		if (live_size(view, limit) <= limit)
 		{
-			build_batch(c, view);
-			return;
+			if (table->merges)
+			{
+				if (build_merged_batch(c, view, limit))
+					return;
+			}
+			else
+			{
+				build_batch(c, view);
+				return;
+			}
 		}
 	}
 	if (prepare)

@@ -176,7 +176,8 @@ fill_record(PaimonMemView *view, const IterSource *s, PaimonMemRecord *rec)
 	rec->position = n->pos;
 	rec->kind = n->kind;
 	rec->xid = b->xid;
-	if (n->flags & PAIMON_SKIP_EXTERNAL)
+	rec->external = (n->flags & PAIMON_SKIP_EXTERNAL) != 0;
+	if (rec->external)
 		read_external(view, n, rec);
 	else
 	{
@@ -383,6 +384,29 @@ paimon_memview_get(PaimonMemView *view, int bucket, const uint8 *key, uint32 len
 		}
 	}
 	return false;
+}
+
+/* Payloads that are not in the list are read into the current context, one by one. */
+void
+paimon_memview_each(PaimonMemView *view, int bucket, const uint8 *key, uint32 len, PaimonMemGive give, void *arg)
+{
+	for (int i = 0; i < view->nsources; i++)
+	{
+		IterSource s;
+		bool       found = open_source(&s, &view->sources[i], bucket) && find_key(view, &s, key, len);
+
+		while (found)
+		{
+			const PaimonSkipNode *n = s.node;
+			PaimonMemRecord       rec;
+
+			fill_record(view, &s, &rec);
+			if (!give(arg, &rec))
+				return;
+			(void) paimon_skip_next(&s.it);
+			found = settle_in_group(view, &s, n);
+		}
+	}
 }
 
 /* Adds a transaction that runs to the list, unless it is there. */

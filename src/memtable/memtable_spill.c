@@ -6,7 +6,8 @@
  * A spilled run is a level-0 run that has no manifest row yet; its extents belong to the transaction's xid.  Which command wrote a row, and
  * whether ROLLBACK TO has killed it, is told by a private temporary file beside it (H6), or by the run as a whole if one command
  * wrote all of it.  Records of one command are folded; those of several commands are not, since a cursor may still tell them apart: they
- * stay adjacent, newest first, and the run is rewritten before it is registered.
+ * stay adjacent, newest first, and the run is rewritten before it is registered.  Where the newest record does not decide, records of one command are folded
+ * if it wrote the whole run and nobody has their ctids; what cannot be one record stays several.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +19,7 @@
 #include "utils/resowner.h"
 
 #include "memtable/buffer_internal.h"
+#include "merge/merge_records.h"
 #include "stop.h"
 
 #define PREFETCH_DISTANCE 12
@@ -91,6 +93,7 @@ run_params(const WriteBuffer *wb, Relation rel, int bucket, int32 seq, PaimonRun
 	p->target_file_rows = o->target_file_row_num;
 	p->zstd_level = o->compression == PAIMON_COMPRESSION_NONE ? 0 : o->zstd_level;
 	p->ordinal = seq;
+	p->retracts_stay = paimon_table_retracts_stay(wb->table);
 }
 
 /*
@@ -133,6 +136,102 @@ survey(WriteBuffer *wb, const SortEntry *e, uint64 lo, uint64 hi, SpillRun *run)
 	return any;
 }
 
+static inline bool
+same_record_key(const BufRecord *a, const BufRecord *b)
+{
+	return a->keylen == b->keylen && memcmp(bufrecord_key(a), bufrecord_key(b), b->keylen) == 0;
+}
+
+/* Writes a record as the run's next row. */
+static void
+spill_record(SpillRun *run, PaimonRunWriter *writer, const BufRecord *rec)
+{
+	if (run->origins != NULL)
+	{
+		SpillOrigin origin = {.ordinal = rec->ordinal, .cid = rec->cid, .locked = rec->locked};
+
+		BufFileWrite(run->origins, &origin, sizeof(origin));
+	}
+	if (run->row_of_ordinal != NULL)
+		run->row_of_ordinal[rec->ordinal - run->min_ordinal] = (uint32) run->rows + 1;
+	paimon_run_add(writer, bufrecord_key(rec), rec->keylen, rec->kind, bufrecord_payload(rec), rec->len);
+	run->rows++;
+	if ((run->rows & 1023) == 0)
+		CHECK_FOR_INTERRUPTS();
+}
+
+/* What the fold of the present key comes to, as rows. */
+static void
+spill_folded(SpillRun *run, PaimonRunWriter *writer, PaimonMerger *merger)
+{
+	PaimonBytes key = paimon_merger_key_bytes(merger);
+	int			n = paimon_merger_partial(merger, false);
+
+	for (int i = 0; i < n; i++)
+	{
+		const Datum *values;
+		const bool *isnull;
+		uint8		kind = paimon_merger_record(merger, i, &values, &isnull);
+
+		paimon_run_add_values(writer, key.data, key.len, kind, values, isnull);
+	}
+	run->rows += n;
+	if (n > 1)
+		run->repeats = true;
+}
+
+/* The entries of a table that merges: key by key. */
+static void
+spill_merged(WriteBuffer *wb, SpillRun *run, PaimonRunWriter *writer, const SortEntry *e, uint64 lo, uint64 hi)
+{
+	PaimonMerger *merger = NULL;
+	uint64		end;
+
+	if (run->origins == NULL && run->row_of_ordinal == NULL)
+		merger = paimon_merger_begin("", wb->table->desc, wb->table->plan, false);
+	for (uint64 start = lo; start < hi; start = end)
+	{
+		const BufRecord *only = NULL;
+		int			live = 0;
+
+		for (end = start; end < hi && same_record_key(e[end].rec, e[start].rec); end++)
+		{
+			const BufRecord *rec = e[end].rec;
+
+			if (paimon_ordinal_is_dead(rec->ordinal))
+				continue;
+			live++;
+			if (merger == NULL)
+				spill_record(run, writer, rec);
+			else if (live == 1)
+				only = rec;
+			else
+			{
+				if (live == 2)
+				{
+					paimon_merger_key(merger, bufrecord_key(only), only->keylen);
+					if (!paimon_merger_add(merger, only->kind, bufrecord_payload(only), only->len, false))
+						live = PG_INT16_MAX;
+				}
+				if (live < PG_INT16_MAX && !paimon_merger_add(merger, rec->kind, bufrecord_payload(rec), rec->len, false))
+					live = PG_INT16_MAX;
+				live = Min(live, PG_INT16_MAX);
+			}
+		}
+		if (merger == NULL)
+		{
+			if (live > 1)
+				run->repeats = run->unfolded = true;
+		}
+		else if (live == 1)
+			spill_record(run, writer, only);
+		else if (live > 1)
+			spill_folded(run, writer, merger);
+	}
+	if (merger != NULL)
+		paimon_merger_end(merger);
+}
+
 /* Writes entries [lo, hi), all of one bucket, as a run. */
 static SpillRun *
 spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint64 hi)
@@ -160,7 +259,9 @@ spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint6
 	run_params(wb, rel, run->bucket, run->seq, &params);
 	params.rows_stay = true;
 	writer = paimon_run_begin(&params);
-	for (uint64 i = lo; i < hi; i++)
+	if (wb->table->merges)
+		spill_merged(wb, run, writer, e, lo, hi);
+	for (uint64 i = lo; i < hi && !wb->table->merges; i++)
 	{
 		const BufRecord *rec = e[i].rec;
 		bool		same;
@@ -174,26 +275,14 @@ spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint6
 			__builtin_prefetch(ahead + 64);
 			__builtin_prefetch(ahead + 128);
 		}
-		same = last != NULL && last->keylen == rec->keylen &&
-			memcmp(bufrecord_key(last), bufrecord_key(rec), rec->keylen) == 0;
+		same = last != NULL && same_record_key(last, rec);
 
 		if (paimon_ordinal_is_dead(rec->ordinal) || (same && last->cid == rec->cid))
 			continue;
 		if (same)
-			run->repeats = true;
+			run->repeats = run->unfolded = true;
 		last = rec;
-		if (run->origins != NULL)
-		{
-			SpillOrigin origin = {.ordinal = rec->ordinal, .cid = rec->cid, .locked = rec->locked};
-
-			BufFileWrite(run->origins, &origin, sizeof(origin));
-		}
-		if (run->row_of_ordinal != NULL)
-			run->row_of_ordinal[rec->ordinal - run->min_ordinal] = (uint32) run->rows + 1;
-		paimon_run_add(writer, bufrecord_key(rec), rec->keylen, rec->kind, bufrecord_payload(rec), rec->len);
-		run->rows++;
-		if ((run->rows & 1023) == 0)
-			CHECK_FOR_INTERRUPTS();
+		spill_record(run, writer, rec);
 	}
 	paimon_run_finish(writer, &run->files, &run->nfiles, &run->lsn);
 	MemoryContextSwitchTo(old);
@@ -512,6 +601,36 @@ paimon_spillcursor_next(SpillCursor *c)
 	return c->forward ? settle_forward(c) : settle_backward(c);
 }
 
+bool
+paimon_spillcursor_take_key(SpillCursor *c, PaimonBufferGive give, void *arg)
+{
+	int			fileno = c->fileno;
+	uint32		group_no = c->group_no;
+	uint32		row = c->row;
+	bool		more;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (cursor_visible(c))
+		{
+			PaimonBufferRecord rec;
+
+			paimon_spillcursor_record(c, &rec);
+			(void) give(arg, &rec);
+		}
+		more = cursor_step(c, 1);
+	} while (more && cursor_compare(c, (const uint8 *) c->key.data, c->key.len) == 0);
+	if (c->forward)
+		return more && settle_forward(c);
+
+	/* back to where the key's rows begin, and on from there */
+	cursor_open_file(c, fileno);
+	cursor_open_group(c, group_no);
+	c->row = row;
+	return paimon_spillcursor_next(c);
+}
+
 PaimonBytes
 paimon_spillcursor_key(SpillCursor *c)
 {
@@ -593,6 +712,79 @@ paimon_spill_get(const SpillRun *run, PaimonTable *table, Relation rel, CommandI
 }
 
 bool
+paimon_spill_each(const SpillRun *run, PaimonTable *table, Relation rel, CommandId cid, uint64 end, const uint8 *key, uint32 len,
+				  PaimonBufferGive give, void *arg)
+{
+	SpillCursor c;
+	bool		more = true;
+	bool		found = false;
+	int			i = 0;
+
+	while (i < run->nfiles && !within_bounds(&run->files[i], key, len))
+		i++;
+	if (i == run->nfiles)
+		return true;
+	paimon_spillcursor_begin(&c, run, table, rel, cid, true);
+	for (; i < run->nfiles && !found; i++)
+	{
+		cursor_open_file(&c, i);
+		found = paimon_run_may_contain(c.file, key, len);
+	}
+	found = found && cursor_lower_bound(&c, key, len);
+	while (found && more && cursor_compare(&c, key, len) == 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (cursor_visible(&c) && c.origin.ordinal < end)
+		{
+			PaimonBufferRecord rec;
+
+			cursor_keep_key(&c);
+			copy_record(&c, &rec);
+			rec.cid = c.origin.cid;
+			more = give(arg, &rec);
+		}
+		found = cursor_step(&c, 1);
+	}
+	paimon_spillcursor_end(&c);
+	return more;
+}
+
+uint64
+paimon_buffer_spilled_end(const PaimonTable *table, Relation rel, uint64 file_no, uint32 group_no, uint32 row)
+{
+	WriteBuffer *wb = paimon_wb_find(table->storage_id);
+	ListCell   *lc;
+
+	if (wb == NULL)
+		return 0;
+	foreach(lc, wb->spills)
+	{
+		SpillRun   *run = lfirst(lc);
+		uint64		rowno = row;
+
+		for (int i = 0; i < run->nfiles; i++)
+		{
+			SpillOrigin origin;
+			PaimonRunFile *file;
+
+			if (run->files[i].file_no != file_no)
+			{
+				rowno += run->files[i].row_count;
+				continue;
+			}
+			if (run->origins == NULL)
+				return run->max_ordinal + 1;
+			file = paimon_run_open(rel, table->desc, &run->files[i]);
+			rowno += paimon_run_group_first_row(file, group_no);
+			paimon_run_close(file);
+			origin_read(run, rowno, &origin);
+			return origin.ordinal + 1;
+		}
+	}
+	return 0;
+}
+
+bool
 paimon_spill_fetch_row(const SpillRun *run, PaimonTable *table, Relation rel, uint64 rowno, PaimonBufferRecord *rec)
 {
 	SpillCursor c;
@@ -645,6 +837,30 @@ paimon_buffer_spilled_file(uint64 storage_id, uint64 file_no)
 
 /* ---- before registration ---- */
 
+static bool
+add_to_fold(void *arg, const PaimonBufferRecord *rec)
+{
+	return paimon_merger_add(arg, rec->kind, rec->payload.data, rec->payload.len, true);
+}
+
+/* What the live rows of each key come to. */
+static void
+rewrite_merged(const WriteBuffer *wb, SpillRun *run, SpillCursor *c, PaimonRunWriter *writer)
+{
+	PaimonMerger *merger = paimon_merger_begin("", wb->table->desc, wb->table->plan, false);
+	bool		more = paimon_spillcursor_seek(c, NULL, 0);
+
+	run->rows = 0;
+	run->repeats = false;
+	while (more)
+	{
+		paimon_merger_key(merger, (const uint8 *) c->key.data, c->key.len);
+		more = paimon_spillcursor_take_key(c, add_to_fold, merger);
+		spill_folded(run, writer, merger);
+	}
+	paimon_merger_end(merger);
+}
+
 /* Rows of the run that are alive now and the newest of their key, as a new run without repeats; the old files become orphans. */
 static void
 rewrite_run(WriteBuffer *wb, Relation rel, SpillRun *run)
@@ -661,7 +877,9 @@ rewrite_run(WriteBuffer *wb, Relation rel, SpillRun *run)
 	run_params(wb, rel, run->bucket, run->seq, &params);
 	writer = paimon_run_begin(&params);
 	paimon_spillcursor_begin(&c, run, wb->table, rel, InvalidCommandId, true);
-	if (paimon_spillcursor_seek(&c, NULL, 0))
+	if (wb->table->merges)
+		rewrite_merged(wb, run, &c, writer);
+	else if (paimon_spillcursor_seek(&c, NULL, 0))
 	{
 		do
 		{
@@ -675,9 +893,13 @@ rewrite_run(WriteBuffer *wb, Relation rel, SpillRun *run)
 	paimon_run_finish(writer, &files, &nfiles, &lsn);
 	run->files = files;
 	run->nfiles = nfiles;
-	run->rows = rows;
 	run->lsn = lsn;
-	run->repeats = false;
+	run->unfolded = false;
+	if (!wb->table->merges)
+	{
+		run->rows = rows;
+		run->repeats = false;
+	}
 }
 
 static bool
@@ -704,7 +926,7 @@ paimon_spill_clean(WriteBuffer *wb, Relation rel)
 	{
 		SpillRun   *run = lfirst(lc);
 
-		if (run->nfiles > 0 && (run->repeats || touches_dead(run)))
+		if (run->nfiles > 0 && (run->unfolded || touches_dead(run)))
 		{
 			wb->left_files = true;
 			rewrite_run(wb, rel, run);

@@ -18,6 +18,7 @@
 
 #include "memtable/stats.h"
 #include "memtable/table.h"
+#include "merge/merge_server.h"
 #include "run/run.h"
 
 typedef struct TableEntry
@@ -159,6 +160,14 @@ storage_row(Relation rel, uint64 storage_id, const PaimonOptions *options, Paimo
 		paimon_table_lay_out(options, row);
 }
 
+/* Append tables have nothing to merge. */
+static void
+set_plan(PaimonTable *table, Relation rel)
+{
+	table->plan = table->desc->nkeys > 0 ? paimon_merge_plan_relation(rel, table->desc) : NULL;
+	table->merges = table->plan != NULL && !table->plan->newest_decides;
+}
+
 /* See table.h. */
 void
 paimon_table_release(PaimonTable *table)
@@ -185,6 +194,7 @@ build(Relation rel, uint64 storage_id)
 		storage_row(rel, storage_id, &table->options, &row);
 		table->copied = row.copied;
 		table->desc = paimon_rowdesc_build(rel, &row);
+		set_plan(table, rel);
 		if (storage_id != 0 && !table->istemp)
 		{
 			table->shared = paimon_shared_attach(rel, storage_id, row.nbuckets);
@@ -256,5 +266,6 @@ paimon_table_get_as(Relation rel, TupleDesc tupdesc)
 	*table = *paimon_table_get(rel, false);
 	storage_row(rel, table->storage_id, &table->options, &row);
 	table->desc = paimon_rowdesc_build_as(rel, tupdesc, &row);
+	set_plan(table, rel);
 	return table;
 }

@@ -124,6 +124,7 @@ typedef struct PaimonMemRecord
 	uint8         kind;     /* PaimonRowKind */
 	TransactionId xid;      /* writer; Invalid if frozen */
 	PaimonBytes   payload;  /* 8-aligned */
+	bool          external; /* the payload goes when the iterator moves; else it stays as long as the view */
 } PaimonMemRecord;
 
 /*
@@ -173,6 +174,10 @@ extern void paimon_memiter_end(PaimonMemIter *it);
 
 /* Newest visible record of one key. */
 extern bool paimon_memview_get(PaimonMemView *view, int bucket, const uint8 *key, uint32 len, PaimonMemRecord *rec);
+
+/* All visible records of one key, newest first, until `give` returns false. */
+typedef bool (*PaimonMemGive) (void *arg, const PaimonMemRecord *rec);
+extern void paimon_memview_each(PaimonMemView *view, int bucket, const uint8 *key, uint32 len, PaimonMemGive give, void *arg);
 
 /* Reads one record at a log position whatever its visibility (for a ctid).  Copies into CurrentMemoryContext. */
 extern bool paimon_log_record_at(PaimonShared *shared, Relation rel, uint64 position, int *bucket,

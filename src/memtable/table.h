@@ -13,6 +13,7 @@
 #include "utils/rel.h"
 
 #include "memtable/shared.h"
+#include "merge/merge_fold.h"
 #include "options/options.h"
 #include "row/row.h"
 
@@ -23,6 +24,8 @@ typedef struct PaimonTable
 	uint64		storage_id;		/* 0: a reborn unlogged storage that holds nothing yet */
 	PaimonRowDesc *desc;
 	PaimonOptions options;
+	const PaimonMergePlan *plan;	/* how records of a key are merged; NULL: deduplicate, with no option that would change anything */
+	bool		merges;			/* the newest record of a key does not decide alone: plan says what does */
 	PaimonShared *shared;		/* pinned; NULL for temporary relations and while storage_id is 0 */
 	bool		istemp;
 	bool		copied;			/* made by VACUUM FULL, see manifest.h */
@@ -39,6 +42,15 @@ extern PaimonTable *paimon_table_get(Relation rel, bool for_write);
 
 /* Lets go of a handle, and its pin on shared memory, at the end of the transaction: for who visits many tables and stays. */
 extern void paimon_table_release(PaimonTable *table);
+
+/*
+ * Do taken back rows stay for good (PaimonRunParams.retracts_stay)?  Where rows are aggregated a retract on nothing is a row that is seen.
+ */
+static inline bool
+paimon_table_retracts_stay(const PaimonTable *table)
+{
+	return table->merges && table->plan->engine == PAIMON_FOLD_AGGREGATION && !table->plan->remove_on_delete;
+}
 
 /* Buckets that a storage keyed by row->keys gets by the options: fills in nbuckets, nbucketkeys and bucketkeys. */
 extern void paimon_table_lay_out(const PaimonOptions *options, PaimonStorageRow *row);

@@ -3,7 +3,8 @@
  * merge_records.c
  *	  The fold over records as they lie in logs, buffers and run files.
  *
- * Memory: a context for the fold and one for the key at hand, which is emptied at the next key.
+ * Memory: a context for the fold and one for the key at hand, which is emptied at the next key.  When a key has so many records that its context grows
+ * large, what they come to so far is copied into another one, and the first is emptied.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +20,9 @@
 
 StaticAssertDecl(sizeof(Datum) == sizeof(uint64_t), "values of a fold are Datums");
 
+#define KEY_LIMIT ((Size) 4 * 1024 * 1024)	/* memory of a key's records at which they are joined on the way */
+#define ADDS_A_LOOK 256			/* between two looks at it */
+
 struct PaimonMerger
 {
 	const char *relname;
@@ -27,6 +31,9 @@ struct PaimonMerger
 	bool		show_key;
 	MemoryContext cxt;
 	MemoryContext key_cxt;
+	MemoryContext spare_cxt;	/* takes over when key_cxt is too large */
+	Size		key_limit;		/* of key_cxt's memory */
+	uint32		added;
 	PaimonAllocator alloc;
 	PaimonAllocator key_alloc;
 	PaimonFold *fold;
@@ -48,6 +55,7 @@ paimon_merger_begin(const char *relname, const PaimonRowDesc *desc, const Paimon
 	m->show_key = show_key;
 	m->cxt = cxt;
 	m->key_cxt = AllocSetContextCreate(cxt, "paimon merger key", ALLOCSET_DEFAULT_SIZES);
+	m->spare_cxt = AllocSetContextCreate(cxt, "paimon merger key", ALLOCSET_DEFAULT_SIZES);
 	paimon_merge_allocator(m->cxt, &m->alloc);
 	paimon_merge_allocator(m->key_cxt, &m->key_alloc);
 	m->fold = paimon_fold_create(plan, &m->alloc);
@@ -67,7 +75,67 @@ paimon_merger_key(PaimonMerger *m, const uint8 *key, uint32 len)
 	m->key = MemoryContextAlloc(m->key_cxt, Max(len, 1));
 	memcpy(m->key, key, len);
 	m->keylen = len;
+	m->key_limit = KEY_LIMIT;
+	m->added = 0;
 	paimon_fold_begin(m->fold, &m->key_alloc);
+}
+
+PaimonBytes
+paimon_merger_key_bytes(const PaimonMerger *m)
+{
+	PaimonBytes key = {.data = m->key, .len = m->keylen};
+
+	return key;
+}
+
+/* Copies a record of the fold into CurrentMemoryContext. */
+static void
+copy_record(const PaimonMerger *m, const PaimonFoldRecord *from, PaimonFoldRecord *to)
+{
+	int			natts = m->desc->tupdesc->natts;
+	Datum	   *values = palloc0_array(Datum, natts + 1);
+	bool	   *nulls = palloc_array(bool, natts + 1);
+
+	memset(nulls, true, natts + 1);
+	for (int i = 0; i < m->plan->nactive; i++)
+	{
+		int			c = m->plan->active[i];
+		Form_pg_attribute att = TupleDescAttr(m->desc->tupdesc, c);
+
+		nulls[c] = from->nulls[c];
+		if (!nulls[c])
+			values[c] = datumCopy((Datum) from->values[c], att->attbyval, att->attlen);
+	}
+	to->kind = from->kind;
+	to->values = (const uint64_t *) values;
+	to->nulls = nulls;
+}
+
+/*
+ * The key has many records: what they come to replaces them, as it would if it had been stored in between, and their memory is given back.
+ */
+static void
+move_on(PaimonMerger *m)
+{
+	MemoryContext full = m->key_cxt;
+	MemoryContext old = MemoryContextSwitchTo(m->spare_cxt);
+	const PaimonFoldRecord *out;
+	int			n = paimon_fold_partial(m->fold, false, &out);
+	PaimonFoldRecord *records = palloc_array(PaimonFoldRecord, n + 1);
+
+	for (int i = 0; i < n; i++)
+		copy_record(m, &out[i], &records[i]);
+	m->key = memcpy(palloc(Max(m->keylen, 1)), m->key, m->keylen);
+	MemoryContextSwitchTo(old);
+
+	m->key_cxt = m->spare_cxt;
+	m->spare_cxt = full;
+	paimon_merge_allocator(m->key_cxt, &m->key_alloc);
+	paimon_fold_begin(m->fold, &m->key_alloc);
+	for (int i = 0; i < n; i++)
+		(void) paimon_fold_add(m->fold, &records[i]);
+	MemoryContextReset(full);
+	m->key_limit = Max(KEY_LIMIT, 2 * MemoryContextMemAllocated(m->key_cxt, true));
 }
 
 static bool
@@ -76,7 +144,23 @@ add(PaimonMerger *m, uint8 kind, const Datum *values, const bool *nulls)
 	PaimonFoldRecord record = {.kind = kind, .values = (const uint64_t *) values, .nulls = nulls};
 
 	CHECK_FOR_INTERRUPTS();
+	if (unlikely(++m->added % ADDS_A_LOOK == 0) && MemoryContextMemAllocated(m->key_cxt, true) > m->key_limit)
+	{
+		PaimonFoldRecord copy;
+		MemoryContext old = MemoryContextSwitchTo(m->spare_cxt);
+
+		copy_record(m, &record, &copy);
+		MemoryContextSwitchTo(old);
+		move_on(m);
+		return paimon_fold_add(m->fold, &copy);
+	}
 	return paimon_fold_add(m->fold, &record);
+}
+
+bool
+paimon_merger_add_values(PaimonMerger *m, uint8 kind, const Datum *values, const bool *isnull)
+{
+	return add(m, kind, values, isnull);
 }
 
 bool
@@ -100,24 +184,28 @@ paimon_merger_add(PaimonMerger *m, uint8 kind, const uint8 *payload, uint32 len,
 }
 
 bool
-paimon_merger_add_row(PaimonMerger *m, uint8 kind, PaimonRunGroup *group, uint32 row, bool copy)
+paimon_merger_add_row(PaimonMerger *m, uint8 kind, PaimonRunGroup *group, uint32 row, bool whole)
 {
 	MemoryContext old = MemoryContextSwitchTo(m->key_cxt);
 	int			natts = m->desc->tupdesc->natts;
 	Datum	   *values = palloc_array(Datum, natts + 1);
 	bool	   *nulls = palloc_array(bool, natts + 1);
 
+	if (m->plan->nactive < natts)
+		memset(nulls, true, natts);
 	for (int i = 0; i < m->plan->nactive; i++)
 	{
 		int			c = m->plan->active[i];
-		Form_pg_attribute att = TupleDescAttr(m->desc->tupdesc, c);
 
+		if (!whole && group->values[c] == NULL)
+		{
+			values[c] = paimon_run_group_value(group, row, c, false, &nulls[c]);
+			continue;
+		}
 		if (group->values[c] == NULL)
 			paimon_run_group_load(group, c);
 		nulls[c] = group->nulls[c] != NULL && group->nulls[c][row];
 		values[c] = nulls[c] ? (Datum) 0 : group->values[c][row];
-		if (copy && !nulls[c] && !att->attbyval)
-			values[c] = datumCopy(values[c], false, att->attlen);
 	}
 	MemoryContextSwitchTo(old);
 	return add(m, kind, values, nulls);
@@ -172,5 +260,12 @@ paimon_merger_record(PaimonMerger *m, int i, const Datum **values, const bool **
 {
 	*values = (const Datum *) m->out[i].values;
 	*isnull = m->out[i].nulls;
+	return m->out[i].kind;
+}
+
+uint8
+paimon_merger_encode(PaimonMerger *m, int i, StringInfo payload)
+{
+	paimon_row_encode(m->desc, (const Datum *) m->out[i].values, m->out[i].nulls, payload);
 	return m->out[i].kind;
 }

@@ -31,7 +31,9 @@ extern void paimon_merger_key(PaimonMerger *m, const uint8 *key, uint32 len);
  * key is over.  False: no older record can change anything.
  */
 extern bool paimon_merger_add(PaimonMerger *m, uint8 kind, const uint8 *payload, uint32 len, bool copy);
-extern bool paimon_merger_add_row(PaimonMerger *m, uint8 kind, struct PaimonRunGroup *group, uint32 row, bool copy);
+/* whole: the group's columns are decoded whole, since many of its rows will be read; otherwise just this row's values. */
+extern bool paimon_merger_add_row(PaimonMerger *m, uint8 kind, struct PaimonRunGroup *group, uint32 row, bool whole);
+extern bool paimon_merger_add_values(PaimonMerger *m, uint8 kind, const Datum *values, const bool *isnull);
 
 /*
  * The row that is seen, by attribute (the plan's columns only); false: there is none.  Valid until the next key.  Raises the errors of values,
@@ -45,5 +47,29 @@ extern bool paimon_merger_row(PaimonMerger *m, const Datum **values, const bool 
  */
 extern int	paimon_merger_partial(PaimonMerger *m, bool oldest);
 extern uint8 paimon_merger_record(PaimonMerger *m, int i, const Datum **values, const bool **isnull);
+
+/* The same as a payload, which is added to `payload`.  Returns its kind. */
+extern uint8 paimon_merger_encode(PaimonMerger *m, int i, StringInfo payload);
+
+/* The key at hand. */
+extern PaimonBytes paimon_merger_key_bytes(const PaimonMerger *m);
+
+/* A record that is the only one of its key is the row as it stands: nothing need be folded to see it. */
+static inline bool
+paimon_merge_shows_alone(const PaimonMergePlan *plan, uint8 kind)
+{
+	if (plan->must_fit)
+		return false;
+	if (kind == PAIMON_KIND_REPLACE)
+		return true;
+	return (kind == PAIMON_KIND_INSERT || kind == PAIMON_KIND_UPDATE_AFTER) && plan->plain_single;
+}
+
+/* ... is stored as it stands, whether or not anything older exists. */
+static inline bool
+paimon_merge_stores_alone(uint8 kind)
+{
+	return kind == PAIMON_KIND_INSERT || kind == PAIMON_KIND_UPDATE_AFTER || kind == PAIMON_KIND_REPLACE;
+}
 
 #endif							/* PAIMON_MERGE_RECORDS_H */

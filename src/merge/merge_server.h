@@ -26,8 +26,8 @@
 extern PaimonMergePlan *paimon_merge_plan_table(const char *relname, TupleDesc tupdesc, const bool *key, Oid owner, List *items);
 
 /*
- * The plan of an open table, from its options in the catalog, in CurrentMemoryContext.  Looks into catalogs: to be called before a merge that may hold no
- * snapshot.
+ * The plan of an open table, from its options in the catalog, in CurrentMemoryContext; NULL if none of them says anything of merging: deduplicate.  Looks
+ * into catalogs: to be called before a merge that may hold no snapshot.
  */
 struct PaimonRowDesc;
 extern PaimonMergePlan *paimon_merge_plan_relation(Relation rel, const struct PaimonRowDesc *desc);

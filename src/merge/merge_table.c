@@ -124,6 +124,26 @@ paimon_merge_plan_table(const char *relname, TupleDesc tupdesc, const bool *key,
 	return plan;
 }
 
+/* Does an option say how rows are merged, or what becomes of them before? */
+static bool
+concerns_merging(const char *name)
+{
+	static const char *const names[] = {
+		"merge-engine", "sequence.field", "sequence.field.sort-order", "rowkind.field", "ignore-delete", "ignore-update-before",
+		"partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group",
+		"aggregation.remove-record-on-delete"
+	};
+
+	if (strncmp(name, "fields.", 7) == 0)
+		return true;
+	for (int i = 0; i < lengthof(names); i++)
+	{
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 PaimonMergePlan *
 paimon_merge_plan_relation(Relation rel, const PaimonRowDesc *desc)
 {
@@ -132,6 +152,8 @@ paimon_merge_plan_relation(Relation rel, const PaimonRowDesc *desc)
 	Datum		reloptions;
 	bool		isnull;
 	List	   *items;
+	ListCell   *lc;
+	bool		any = false;
 
 	if (!HeapTupleIsValid(tuple))
 		ereport(ERROR,
@@ -140,6 +162,10 @@ paimon_merge_plan_relation(Relation rel, const PaimonRowDesc *desc)
 	reloptions = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &isnull);
 	items = paimon_options_untransform(reloptions, isnull, NULL);
 	ReleaseSysCache(tuple);
+	foreach(lc, items)
+		any = any || concerns_merging(((PaimonOptionItem *) lfirst(lc))->name);
+	if (!any)
+		return NULL;
 	for (int i = 0; i < desc->nkeys; i++)
 		key[desc->keys[i].attno - 1] = true;
 	return paimon_merge_plan_table(RelationGetRelationName(rel), desc->tupdesc, key, rel->rd_rel->relowner, items);

@@ -217,7 +217,7 @@ paimon_test_merge(PG_FUNCTION_ARGS)
 	test.desc = row_desc(test.rel, key_columns(test.rel));
 	if (items == NIL)
 		test.plan = paimon_merge_plan_relation(test.rel, test.desc);
-	else
+	if (test.plan == NULL)
 		test.plan = paimon_merge_plan_table(RelationGetRelationName(test.rel), test.tupdesc, key_columns(test.rel), test.rel->rd_rel->relowner, items);
 	paimon_merge_allocator(CurrentMemoryContext, &test.alloc);
 	test.merger = paimon_merger_begin(RelationGetRelationName(test.rel), test.desc, test.plan, true);

@@ -50,7 +50,7 @@ is_later_value(const PaimonOptionDef *def, const char *value)
 	int64		number;
 
 	if (def->type == PAIMON_OPT_ENUM)
-		return paimon_parse_enum(value, def->later, &index);
+		return def->later != NULL && paimon_parse_enum(value, def->later, &index);
 	return strcmp(def->name, "bucket") == 0 && paimon_parse_int(value, &number) && (number == -1 || number == -2);
 }
 

@@ -19,8 +19,7 @@
 #define TB (1024 * GB)
 #define DAY INT64CONST(86400000)
 
-static const char *const engines[] = {"deduplicate", NULL};
-static const char *const engines_later[] = {"partial-update", "aggregation", "first-row", NULL};
+static const char *const engines[] = {"deduplicate", "partial-update", "aggregation", "first-row", NULL};
 static const char *const bucket_functions[] = {"default", NULL};
 static const char *const bucket_functions_later[] = {"mod", "hive", NULL};
 static const char *const compressions[] = {"none", "zstd", NULL};
@@ -38,6 +37,10 @@ StaticAssertDecl(PAIMON_COMPRESSION_NONE == 0 && PAIMON_COMPRESSION_ZSTD == 1, "
 #define NOT_YET(name, type, scope, effect, deflt, doc) \
 	{name, PAIMON_OPT_##type, PAIMON_OPT_NOT_YET, PAIMON_OPT_##scope, PAIMON_OPT_##effect, deflt, doc, NULL, 0, 0, NULL, NULL, -1, false}
 
+/* Options of which src/merge makes a plan: their values are checked there, too. */
+#define MERGING(name, type, scope, effect, deflt, doc) \
+	{name, PAIMON_OPT_##type, PAIMON_OPT_IMPLEMENTED, PAIMON_OPT_##scope, PAIMON_OPT_##effect, deflt, doc, NULL, 0, PG_INT64_MAX, NULL, NULL, -1, false}
+
 const PaimonOptionDef paimon_option_defs[] = {
 	/* ---- built ---- */
 	{BUILT("bucket", INT, ANY_TABLE, WHOLE_TABLE, "1",
@@ -51,7 +54,7 @@ const PaimonOptionDef paimon_option_defs[] = {
 	0, 0, bucket_functions, bucket_functions_later, FIELD(bucket_function)},
 	{BUILT("merge-engine", ENUM, KEY_TABLE, WHOLE_TABLE, "deduplicate",
 		   "How rows with one key are merged."),
-	0, 0, engines, engines_later, FIELD(merge_engine)},
+	0, 0, engines, NULL, FIELD(merge_engine)},
 	{BUILT("write-buffer-size", SIZE, ANY_TABLE, AT_ONCE, "64 mb",
 		   "Memory for rows not in files yet: of a transaction, and of a bucket's memtable before it is flushed."),
 	64 * KB, 64 * GB, NULL, NULL, FIELD(write_buffer_size)},
@@ -141,46 +144,46 @@ const PaimonOptionDef paimon_option_defs[] = {
 	0, 0, NULL, NULL, -1, false},
 
 	/* ---- planned ---- */
-	NOT_YET("sequence.field", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
+	MERGING("sequence.field", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
 			"Columns that decide which row of a key is the newest."),
-	NOT_YET("sequence.field.sort-order", ENUM, KEY_TABLE, WHOLE_TABLE, "ascending",
+	MERGING("sequence.field.sort-order", STRING, KEY_TABLE, WHOLE_TABLE, "ascending",
 			"Whether the columns of sequence.field compare ascending or descending."),
+	MERGING("rowkind.field", COLUMN, KEY_TABLE, WHOLE_TABLE, NULL,
+			"Text column that holds the kind of each incoming row: +I, -U, +U or -D."),
+	MERGING("ignore-delete", BOOL, KEY_TABLE, AT_ONCE, "false",
+			"Retractions are dropped when they are written."),
+	MERGING("ignore-update-before", BOOL, KEY_TABLE, AT_ONCE, "false",
+			"Before-images of updates are dropped when they are written."),
+	MERGING("partial-update.remove-record-on-delete", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
+			"A delete removes the row under partial-update."),
+	MERGING("partial-update.remove-record-on-sequence-group", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
+			"Ordering columns of those sequence groups whose deletes remove the row."),
+	MERGING("aggregation.remove-record-on-delete", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
+			"A delete removes the row under aggregation."),
+	MERGING("fields.default-aggregate-function", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
+			"Aggregate function of columns that have none of their own."),
+	MERGING("fields.<c>.aggregate-function", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
+			"Aggregate function of a column."),
+	MERGING("fields.<c>.ignore-retract", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
+			"The column ignores retractions."),
+	MERGING("fields.<c>[,<c>].sequence-group", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
+			"Columns whose newest value these ordering columns decide."),
+	MERGING("fields.<c>.list-agg-delimiter", STRING, KEY_TABLE, WHOLE_TABLE, ",",
+			"Separator that listagg puts between values."),
+	MERGING("fields.<c>.distinct", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
+			"The column's collect or listagg keeps each value once."),
+	MERGING("fields.<c>.nested-key", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
+			"Columns that are the key of nested rows."),
+	MERGING("fields.<c>.nested-key-null-strategy", STRING, KEY_TABLE, WHOLE_TABLE, "merge",
+			"What happens to nested rows with a NULL key: merge, ignore or error."),
+	MERGING("fields.<c>.nested-sequence-field", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
+			"Nested columns that decide which nested row of a key is newest."),
+	MERGING("fields.<c>.count-limit", INT, KEY_TABLE, WHOLE_TABLE, "2147483647",
+			"Largest number of nested rows kept."),
+	MERGING("fields.<c>.ts-field", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
+			"Time field that merge_map_with_keytime compares."),
 	NOT_YET("sequence.snapshot-ordering", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
 			"The newest row of a key is the one of the later snapshot, not the one written later."),
-	NOT_YET("rowkind.field", COLUMN, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Text column that holds the kind of each incoming row: +I, -U, +U or -D."),
-	NOT_YET("ignore-delete", BOOL, KEY_TABLE, AT_ONCE, "false",
-			"Retractions are dropped when they are written."),
-	NOT_YET("ignore-update-before", BOOL, KEY_TABLE, AT_ONCE, "false",
-			"Before-images of updates are dropped when they are written."),
-	NOT_YET("partial-update.remove-record-on-delete", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
-			"A delete removes the row under partial-update."),
-	NOT_YET("partial-update.remove-record-on-sequence-group", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Ordering columns of those sequence groups whose deletes remove the row."),
-	NOT_YET("aggregation.remove-record-on-delete", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
-			"A delete removes the row under aggregation."),
-	NOT_YET("fields.default-aggregate-function", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Aggregate function of columns that have none of their own."),
-	NOT_YET("fields.<c>.aggregate-function", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Aggregate function of a column."),
-	NOT_YET("fields.<c>.ignore-retract", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
-			"The column ignores retractions."),
-	NOT_YET("fields.<c>[,<c>].sequence-group", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Columns whose newest value these ordering columns decide."),
-	NOT_YET("fields.<c>.list-agg-delimiter", STRING, KEY_TABLE, WHOLE_TABLE, ",",
-			"Separator that listagg puts between values."),
-	NOT_YET("fields.<c>.distinct", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
-			"The column's collect or listagg keeps each value once."),
-	NOT_YET("fields.<c>.nested-key", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Columns that are the key of nested rows."),
-	NOT_YET("fields.<c>.nested-key-null-strategy", ENUM, KEY_TABLE, WHOLE_TABLE, "merge",
-			"What happens to nested rows with a NULL key: merge, ignore or error."),
-	NOT_YET("fields.<c>.nested-sequence-field", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Nested columns that decide which nested row of a key is newest."),
-	NOT_YET("fields.<c>.count-limit", INT, KEY_TABLE, WHOLE_TABLE, "2147483647",
-			"Largest number of nested rows kept."),
-	NOT_YET("fields.<c>.ts-field", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Time field that merge_map_with_keytime compares."),
 	NOT_YET("record-level.expire-time", DURATION, ANY_TABLE, AT_ONCE, NULL,
 			"Rows older than this are dropped by compaction."),
 	NOT_YET("record-level.time-field", COLUMN, ANY_TABLE, AT_ONCE, NULL,

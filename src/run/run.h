@@ -35,6 +35,7 @@ typedef struct PaimonRunParams
 	uint64		min_position;	/* go into the file rows as they are */
 	uint64		max_position;
 	int32		ordinal;
+	bool		retracts_stay;	/* only REMOVE counts as a delete marker: other retracts may be rows that are seen (aggregation) */
 	bool		rows_stay;		/* keys and payloads given to paimon_run_add (these aligned) stay where they are until the run is finished */
 } PaimonRunParams;
 
@@ -42,8 +43,8 @@ typedef struct PaimonRunParams
 extern PaimonRunWriter *paimon_run_begin(const PaimonRunParams *params);
 
 /*
- * Adds a record; keys must come in ascending order (else an internal error).  Equal keys, newest first, are allowed only in runs that are
- * rewritten before they are registered (the write buffer's spilled runs).  Returns the row's number in the run (0, 1, ...).
+ * Adds a record; keys must come in ascending order (else an internal error).  Equal keys, newest first, are allowed
+ * where the table merges rows, and in runs that are rewritten before they are registered (the write buffer's spilled runs).  They stay in one file.  Returns the row's number in the run (0, 1, ...).
  */
 extern uint64 paimon_run_add(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, const uint8 *payload, uint32 len);
 
@@ -86,8 +87,15 @@ extern uint64 paimon_run_file_no(const PaimonRunFile *file);
 /* False: the key is surely not in the file (bounds and bloom filter). */
 extern bool paimon_run_may_contain(PaimonRunFile *file, const uint8 *key, uint32 len);
 
-/* The group in which the key would be (the last whose first key is <= key; 0 if before all). */
+/* Rows of the file that have the same key as the row before. */
+extern uint64 paimon_run_repeats(const PaimonRunFile *file);
+
+/*
+ * The group in which the key would be (the last whose first key is <= key; 0 if before all), and the first in which it may be: the same unless keys
+ * repeat.
+ */
 extern uint32 paimon_run_find_group(PaimonRunFile *file, const uint8 *key, uint32 len);
+extern uint32 paimon_run_find_first_group(PaimonRunFile *file, const uint8 *key, uint32 len);
 
 /* Opens a group lazily; the caller owns a reference. */
 extern PaimonRunGroup *paimon_run_group(PaimonRunFile *file, uint32 group_no);

@@ -335,6 +335,29 @@ paimon_run_find_group(PaimonRunFile *file, const uint8 *key, uint32 len)
 	return lo == 0 ? 0 : lo - 1;
 }
 
+uint32
+paimon_run_find_first_group(PaimonRunFile *file, const uint8 *key, uint32 len)
+{
+	uint32		group_no = paimon_run_find_group(file, key, len);
+
+	/* the rows before a group's first one may have its key, too */
+	while (file->footer.repeats > 0 && group_no > 0)
+	{
+		const PaimonBytes *first = &file->footer.groups[group_no].first_key;
+
+		if (paimon_bytes_cmp(first->data, first->len, key, len) != 0)
+			break;
+		group_no--;
+	}
+	return group_no;
+}
+
+uint64
+paimon_run_repeats(const PaimonRunFile *file)
+{
+	return file->footer.repeats;
+}
+
 PaimonRunGroup *
 paimon_run_resolve_tid(Relation rel, const PaimonRowDesc *desc, const PaimonPageSpecial *special,
 					   BlockNumber block, PaimonRunFile **file)
@@ -389,9 +412,29 @@ paimon_run_prefetch(PaimonRunFile *file, uint32 group_no)
 	RelationClose(rel);
 }
 
-/* One group of a whole-file check; returns rows, adds deletes. */
+/* What a whole-file check counts. */
+typedef struct FileCounts
+{
+	uint64		deletes;		/* keys whose oldest record is a delete marker */
+	uint64		removals;		/* ... a REMOVE */
+	uint64		repeats;
+	uint8		last_kind;		/* of the row before */
+	bool		any;
+} FileCounts;
+
+/* The row before was the last of its key. */
 static void
-file_check_group(PaimonRunFile *file, uint32 group_no, uint64 *ndeletes)
+file_count_key(FileCounts *counts)
+{
+	if (!counts->any)
+		return;
+	counts->deletes += PAIMON_RUN_IS_DELETE(counts->last_kind);
+	counts->removals += counts->last_kind == PAIMON_KIND_REMOVE;
+}
+
+/* One group of a whole-file check. */
+static void
+file_check_group(PaimonRunFile *file, uint32 group_no, FileCounts *counts)
 {
 	PaimonRunGroup *g = paimon_run_group(file, group_no);
 	const PaimonBytes *keys;
@@ -399,6 +442,7 @@ file_check_group(PaimonRunFile *file, uint32 group_no, uint64 *ndeletes)
 	const PaimonBytes *limit;
 	uint32		fixed_len;
 	uint32		n = paimon_run_group_nrows(g);
+	bool		repeats = file->footer.repeats > 0;
 	int			c;
 
 	if (paimon_group_check(paimon_run_group_core(g)) != PAIMON_OK)
@@ -411,29 +455,40 @@ file_check_group(PaimonRunFile *file, uint32 group_no, uint64 *ndeletes)
 	for (uint32 i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (i > 0 && paimon_bytes_cmp(keys[i - 1].data, keys[i - 1].len, keys[i].data, keys[i].len) >= 0)
+		c = i > 0 ? paimon_bytes_cmp(keys[i - 1].data, keys[i - 1].len, keys[i].data, keys[i].len) : -1;
+		if (c > 0 || (c == 0 && !repeats))
 			paimon_run_corrupt(file, group_no, "keys are not in order");
 		if (!paimon_run_bloom_test(file, paimon_key_hash(keys[i].data, keys[i].len)))
 			paimon_run_corrupt(file, group_no, "a key is missing in the bloom filter");
-		if (PAIMON_RUN_IS_DELETE(paimon_run_group_kind(g, i)))
-			(*ndeletes)++;
+		if (c == 0)
+			counts->repeats++;
+		else if (i > 0)
+			file_count_key(counts);
+		counts->last_kind = paimon_run_group_kind(g, i);
+		counts->any = true;
 	}
 	c = paimon_bytes_cmp(keys[n - 1].data, keys[n - 1].len, limit->data, limit->len);
-	if (group_no + 1 < file->footer.ngroups ? c >= 0 : c != 0)
+	if (group_no + 1 < file->footer.ngroups ? c > 0 || (c == 0 && !repeats) : c != 0)
 		paimon_run_corrupt(file, group_no, "last key disagrees with the footer");
+	if (group_no + 1 < file->footer.ngroups && c == 0)
+		counts->repeats++;
+	else
+		file_count_key(counts);
 	paimon_run_group_unref(g);
 }
 
 void
 paimon_run_check(PaimonRunFile *file)
 {
-	uint64		ndeletes = 0;
+	FileCounts	counts = {0};
 
 	for (uint32 i = 0; i < file->footer.ngroups; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		file_check_group(file, i, &ndeletes);
+		file_check_group(file, i, &counts);
 	}
-	if (ndeletes != file->footer.ndeletes)
+	if (counts.deletes != file->footer.ndeletes && counts.removals != file->footer.ndeletes)
 		paimon_run_corrupt(file, PG_UINT32_MAX, "number of delete markers disagrees with the footer");
+	if (counts.repeats != file->footer.repeats)
+		paimon_run_corrupt(file, PG_UINT32_MAX, "number of repeated keys disagrees with the footer");
 }

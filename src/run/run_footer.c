@@ -32,7 +32,7 @@
 #define FOOTER_BLOOM_SIZE	72
 #define FOOTER_BLOOM_PART	76
 #define FOOTER_MAX_KEY_LEN	80
-#define FOOTER_RESERVED		84
+#define FOOTER_REPEATS		84
 #define FOOTER_BLOOM_HEADER 88
 #define FOOTER_FIXED		(FOOTER_BLOOM_HEADER + PAIMON_BLOOM_HEADER)
 #define FOOTER_ENTRY		16
@@ -66,6 +66,7 @@ paimon_run_footer_encode(const PaimonRunFooter *footer, StringInfo buf)
 	paimon_put_u32(p + FOOTER_BLOOM_SIZE, footer->bloom_size);
 	paimon_put_u32(p + FOOTER_BLOOM_PART, footer->bloom_part);
 	paimon_put_u32(p + FOOTER_MAX_KEY_LEN, footer->max_key.len);
+	paimon_put_u32(p + FOOTER_REPEATS, footer->repeats);
 	memcpy(p + FOOTER_BLOOM_HEADER, footer->bloom_header, PAIMON_BLOOM_HEADER);
 	p += FOOTER_FIXED;
 	for (uint32 i = 0; i < footer->ngroups; i++, p += FOOTER_ENTRY)
@@ -110,6 +111,7 @@ footer_decode_fixed(const uint8 *p, uint32 len, PaimonRunFooter *footer)
 	footer->bloom_size = paimon_get_u32(p + FOOTER_BLOOM_SIZE);
 	footer->bloom_part = paimon_get_u32(p + FOOTER_BLOOM_PART);
 	footer->max_key.len = paimon_get_u32(p + FOOTER_MAX_KEY_LEN);
+	footer->repeats = paimon_get_u32(p + FOOTER_REPEATS);
 	memcpy(footer->bloom_header, p + FOOTER_BLOOM_HEADER, PAIMON_BLOOM_HEADER);
 	if (footer->ngroups == 0 || footer->ngroups > (len - FOOTER_FIXED) / FOOTER_ENTRY)
 		return "number of row groups does not fit the footer";
@@ -137,11 +139,11 @@ footer_check_groups(const PaimonRunFooter *footer)
 			continue;
 		if (g->page <= g[-1].page)
 			return "row groups are not in order";
-		/* equal ones occur in runs that a transaction spilled */
+		/* equal ones occur where keys repeat */
 		if (paimon_bytes_cmp(g[-1].first_key.data, g[-1].first_key.len, g->first_key.data, g->first_key.len) > 0)
 			return "keys of row groups are not in order";
 	}
-	if (nrows != footer->nrows || footer->ndeletes > nrows)
+	if (nrows != footer->nrows || footer->ndeletes > nrows || footer->repeats >= nrows)
 		return "row counts do not add up";
 	if (paimon_bytes_cmp(footer->groups[footer->ngroups - 1].first_key.data,
 						 footer->groups[footer->ngroups - 1].first_key.len,

@@ -46,7 +46,8 @@ typedef struct PaimonRunFooter
 	uint32		natts;
 	uint32		encoding;		/* of the keys: PAIMON_ENCODING_VERSION */
 	uint64		nrows;
-	uint64		ndeletes;
+	uint64		ndeletes;		/* keys whose oldest record is a delete marker */
+	uint32		repeats;		/* rows with the key of the row before */
 	uint32		ngroups;		/* at least 1 */
 	PaimonRunGroupEntry *groups;
 	PaimonBytes max_key;

@@ -72,6 +72,7 @@ struct PaimonRunWriter
 	uint64		pages;
 	int64		file_rows;
 	int64		file_deletes;
+	int64		file_repeats;
 
 	/* kept from file to file */
 	uint64	   *hashes;
@@ -80,6 +81,7 @@ struct PaimonRunWriter
 	uint8		last_key[PAIMON_KEY_MAX];	/* of the last group written or row added */
 	uint32		last_key_len;
 	bool		has_last_key;
+	uint8		last_kind;
 
 	/* results */
 	uint64		total_rows;
@@ -191,7 +193,7 @@ writer_open_file(PaimonRunWriter *w)
 	w->ngroups = w->groups_allocated = 0;
 	w->groups = NULL;
 	w->pages = 0;
-	w->file_rows = w->file_deletes = 0;
+	w->file_rows = 0;
 }
 
 /* A bytea with a lower (or upper) bound of at most PAIMON_KEY_BOUND bytes. */
@@ -236,6 +238,7 @@ writer_write_footer(PaimonRunWriter *w, PaimonFileRow *row)
 	footer.encoding = PAIMON_ENCODING_VERSION;
 	footer.nrows = w->file_rows;
 	footer.ndeletes = w->file_deletes;
+	footer.repeats = (uint32) w->file_repeats;
 	footer.ngroups = w->ngroups;
 	footer.groups = w->groups;
 	footer.max_key.data = w->last_key;
@@ -296,7 +299,7 @@ writer_close_file(PaimonRunWriter *w)
 	w->files[w->nfiles++] = row;
 	w->file = NULL;
 	w->file_no = 0;
-	w->file_rows = w->file_deletes = 0;
+	w->file_rows = w->file_deletes = w->file_repeats = 0;
 	if (lsn > w->lsn)
 		w->lsn = lsn;
 	MemoryContextSwitchTo(old);
@@ -387,9 +390,9 @@ writer_prepare_columns(PaimonRunWriter *w, PaimonGroupInput *in)
 	in->nulls = nulls;
 }
 
-/* Encodes and writes the rows gathered; closes the file if it is large enough now. */
+/* Encodes and writes the rows gathered; closes the file if it is large enough now, and may be. */
 static void
-writer_flush_group(PaimonRunWriter *w)
+writer_flush_group(PaimonRunWriter *w, bool may_close)
 {
 	MemoryContext old;
 	PaimonGroupInput in;
@@ -428,9 +431,6 @@ writer_flush_group(PaimonRunWriter *w)
 	writer_append_group(w, bytes, len);
 	MemoryContextSwitchTo(old);
 
-	for (uint32 i = 0; i < w->nrows; i++)
-		if (PAIMON_RUN_IS_DELETE(w->kinds[i]))
-			w->file_deletes++;
 	w->file_rows += w->nrows;
 	w->nrows = 0;
 	w->bytes = 0;
@@ -439,6 +439,8 @@ writer_flush_group(PaimonRunWriter *w)
 	w->arena_left = 0;
 	MemoryContextReset(w->group_cxt);
 
+	if (!may_close)
+		return;
 	if (w->file_rows >= w->p.target_file_rows || (int64) (w->pages * BLCKSZ) >= w->p.target_file_size)
 		writer_close_file(w);
 }
@@ -482,40 +484,67 @@ writer_remember_hash(PaimonRunWriter *w, uint64 hash)
 	w->hashes[w->nhashes++] = hash;
 }
 
-/* A row out of order would make keys unfindable: refuse to write it.  (Repeats are the caller's business: see run.h.) */
-static void
+/*
+ * A row out of order would make keys unfindable: refuse to write it.  (Repeats are the caller's business: see run.h.)  Returns whether the key is that of
+ * the row before.
+ */
+static bool
 writer_check_order(PaimonRunWriter *w, const uint8 *key, uint32 keylen)
 {
+	int			order;
+
 	if (keylen > PAIMON_KEY_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("key of a row of table \"%s\" is too long", RelationGetRelationName(w->p.rel))));
-	if (w->has_last_key && paimon_bytes_cmp(w->last_key, w->last_key_len, key, keylen) > 0)
+	if (!w->has_last_key)
+		return false;
+	order = paimon_bytes_cmp(w->last_key, w->last_key_len, key, keylen);
+	if (order > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("rows for a run file of table \"%s\" are not in key order", RelationGetRelationName(w->p.rel)),
 				 errdetail("Bucket %d.", w->p.bucket)));
+	return order == 0;
+}
+
+/* The row added last was the last one of its key. */
+static void
+writer_end_key(PaimonRunWriter *w)
+{
+	if (!w->has_last_key)
+		return;
+	if (w->p.retracts_stay ? w->last_kind == PAIMON_KIND_REMOVE : PAIMON_RUN_IS_DELETE(w->last_kind))
+		w->file_deletes++;
 }
 
 /* Makes room for a row of `size` bytes, key included; returns its number in the group. */
 static uint32
 writer_begin_row(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, Size size)
 {
+	bool		same = writer_check_order(w, key, keylen);
 	uint32		row;
 
 	/* before last_key moves on: it is the largest key of a file that may be closed now */
-	writer_check_order(w, key, keylen);
+	if (!same)
+		writer_end_key(w);
 	if (w->nrows > 0 &&
 		(w->nrows >= w->max_rows || w->bytes + size > GROUP_TARGET_BYTES ||
-		 w->file_rows + w->nrows >= w->p.target_file_rows))
+		 (!same && w->file_rows + w->nrows >= w->p.target_file_rows)))
 	{
 		CHECK_FOR_INTERRUPTS();
-		writer_flush_group(w);
+		writer_flush_group(w, !same);
 	}
-	paimon_copy_key(w->last_key, key, keylen);
-	w->last_key_len = keylen;
-	w->has_last_key = true;
-	writer_remember_hash(w, paimon_key_hash(key, keylen));
+	if (!same)
+	{
+		paimon_copy_key(w->last_key, key, keylen);
+		w->last_key_len = keylen;
+		w->has_last_key = true;
+		writer_remember_hash(w, paimon_key_hash(key, keylen));
+	}
+	else
+		w->file_repeats++;
+	w->last_kind = kind;
 
 	row = w->nrows++;
 	w->bytes += size;
@@ -608,7 +637,8 @@ paimon_run_finish(PaimonRunWriter *w, PaimonFileRow **files, int *nfiles, XLogRe
 {
 	PaimonFileRow *out;
 
-	writer_flush_group(w);
+	writer_end_key(w);
+	writer_flush_group(w, true);
 	if (w->file != NULL)
 		writer_close_file(w);
 

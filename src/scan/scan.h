@@ -4,7 +4,7 @@
  *	  The merge reader: every read of a table goes through here.
  *
  * Sources of a bucket, newest first: the transaction's write buffer, the log (memtables), level-0 runs, level 1, …  They are merged by
- * key through a loser tree; the newest record of a key wins (deduplicate), delete markers are not shown.
+ * key through a loser tree; the newest record of a key wins, or all of them are folded (table->merges); delete markers are not shown.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,8 @@
 #include "run/run.h"
 
 /*
- * A row where it lies: in a group of a run, or in memory as (key, payload).  Pointers are valid until the reader moves.
+ * A row where it lies: in a group of a run, or in memory as (key, payload); or one that lies nowhere, since it was merged.  Then the ctid is that of the
+ * newest of its records.  Pointers are valid until the reader moves.
  */
 typedef struct PaimonRowRef
 {
@@ -32,7 +33,9 @@ typedef struct PaimonRowRef
 	int			bucket;
 	PaimonRunGroup *group;		/* NULL: in memory */
 	uint32		row;
-	PaimonBytes payload;		/* group == NULL */
+	PaimonBytes payload;		/* group == NULL, values == NULL */
+	const Datum *values;		/* merged: by attribute; else NULL */
+	const bool *isnull;
 	ItemPointerData tid;
 } PaimonRowRef;
 
@@ -49,6 +52,7 @@ typedef struct PaimonReadSpec
 	PaimonBytes lower;			/* key range, inclusive; data NULL = unbounded */
 	PaimonBytes upper;
 	bool		deletes;		/* give delete markers too (flush, compaction) */
+	bool		stored;			/* of a table that merges: give what is to be stored, several records of a key, newest first */
 	bool		nokey;			/* row->key need not be set (sequential scans): then keys are not even decoded where nothing is merged */
 } PaimonReadSpec;
 
@@ -86,6 +90,11 @@ typedef struct PaimonLookup PaimonLookup;
 extern PaimonLookup *paimon_lookup_begin(PaimonTable *table, Relation rel, Snapshot snapshot);
 /* The merged row of the key; false if there is none.  *row is valid until the next call. */
 extern bool paimon_lookup_get(PaimonLookup *lookup, int bucket, const uint8 *key, uint32 len, PaimonRowRef *row);
+/*
+ * The row as it was when the newest of the transaction's own records of the key was the one before this ordinal (0: none of them), whatever commands
+ * wrote them.  Only for tables that merge.
+ */
+extern bool paimon_lookup_get_before(PaimonLookup *lookup, int bucket, const uint8 *key, uint32 len, uint64 own_end, PaimonRowRef *row);
 extern void paimon_lookup_end(PaimonLookup *lookup);
 /* The snapshot that it reads with: an MVCC one, in place of another kind. */
 extern Snapshot paimon_lookup_snapshot(const PaimonLookup *lookup);
@@ -111,11 +120,17 @@ extern bool paimon_resolve_tid(PaimonTable *table, Relation rel, ItemPointer tid
 /* Did the running transaction write what lies at the ctid? */
 extern bool paimon_tid_is_own(const PaimonTable *table, ItemPointer tid);
 
+/*
+ * If the running transaction wrote what lies at the ctid: the ordinal behind it, so that those of the key below are it and what it wrote before.  0 if
+ * others did.
+ */
+extern uint64 paimon_tid_own_end(const PaimonTable *table, Relation rel, ItemPointer tid);
+
 /* The row's key, also where row->key is not set. */
 extern PaimonBytes paimon_rowref_key(const PaimonRowRef *row);
 
 /* The row as payload bytes, for byte-for-byte comparison (H5) and for rewriting. */
-extern void paimon_rowref_payload(const PaimonRowRef *row, StringInfo buf);
+extern void paimon_rowref_payload(const PaimonTable *table, const PaimonRowRef *row, StringInfo buf);
 
 /* ---- slots (scan_slot.c) ---- */
 

@@ -14,6 +14,7 @@
 #include "core/core_losertree.h"
 #include "levels/levels.h"
 #include "merge/merge.h"
+#include "merge/merge_records.h"
 #include "run/run_group.h"
 #include "scan/scan.h"
 
@@ -180,7 +181,7 @@ struct PaimonReader
 	PaimonReadSpec spec;
 	PaimonScanState state;
 	bool		shares_state;	/* what state points to is another's */
-	const PaimonMergeFunction *merge;
+	struct PaimonFolder *folder;	/* NULL: the newest record decides */
 
 	/* given sources (paimon_reader_begin_inputs) */
 	const PaimonReadInputs *inputs;
@@ -220,7 +221,47 @@ struct PaimonReader
 	uint8		last_key[PAIMON_KEY_MAX];
 };
 
+#define PAIMON_NO_STRETCH (-2)
+
 extern void paimon_reader_close_bucket(PaimonReader *reader);
+
+/* ---- folding (scan_fold.c) ---- */
+
+/* The fold of a reader or a lookup, and the groups that its present key's records point into. */
+typedef struct PaimonFolder
+{
+	PaimonMerger *merger;
+	const PaimonMergePlan *plan;
+	MemoryContext cxt;
+	MemoryContextCallback callback;
+	PaimonRunGroup **held;
+	int			nheld;
+	int			held_room;
+	bool		stored;			/* gives what is to be stored: */
+	bool		oldest;			/* nothing older exists */
+	int			nout;			/* records of the present key, and how many have been given */
+	int			out;
+	ItemPointerData tid;		/* of the present key's newest record */
+	/* a key's records in a run that is read backward */
+	struct PaimonFoldedRow
+	{
+		PaimonRunGroup *group;
+		uint32		row;
+		BlockNumber block;
+	}		   *rows;
+	uint32		nrows;
+	uint32		rows_room;
+} PaimonFolder;
+
+/* In CurrentMemoryContext, whose end gives references back. */
+extern PaimonFolder *paimon_folder_begin(const PaimonTable *table, Relation rel, bool stored, bool oldest);
+/* Lets go of what the present key holds. */
+extern void paimon_folder_reset(PaimonFolder *folder);
+/* Keeps a group open until then. */
+extern void paimon_folder_hold(PaimonFolder *folder, PaimonRunGroup *group);
+
+/* The section's next row, of sources in the reader's loser tree. */
+extern bool paimon_folder_next(PaimonReader *reader, PaimonRowRef *row);
 
 /*
  * A reader with somebody else's state, which must outlive it (scan_ordered.c).  It has nothing to read until its owner sets bucket, bucket_end, range and

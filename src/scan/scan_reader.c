@@ -22,7 +22,6 @@
 
 #define STEPS_BEFORE_SEARCH 8	/* records of one key that are passed over one by one */
 #define WINS_BEFORE_STRETCH 4	/* looking for a stretch costs a few comparisons: only after so many wins in a row */
-#define NO_STRETCH (-2)
 
 static void *
 reader_alloc(void *arg, size_t size)
@@ -63,8 +62,8 @@ reader_make(const PaimonReadSpec *spec)
 	}
 	reader->bucket_cxt = AllocSetContextCreate(cxt, "paimon reader bucket", ALLOCSET_SMALL_SIZES);
 	reader->section_cxt = AllocSetContextCreate(cxt, "paimon reader section", ALLOCSET_DEFAULT_SIZES);
-	reader->merge = paimon_merge_function(spec->table->options.merge_engine);
-	Assert(reader->merge->newest_decides);
+	if (spec->table->merges)
+		reader->folder = paimon_folder_begin(spec->table, spec->rel, spec->stored, !spec->deletes);
 	MemoryContextSwitchTo(old);
 	return reader;
 }
@@ -319,7 +318,9 @@ close_section(PaimonReader *reader)
 	reader->single = reader->current = reader->last_winner = NULL;
 	reader->window = NULL;
 	reader->wins = 0;
-	reader->stretch_end = NO_STRETCH;
+	reader->stretch_end = PAIMON_NO_STRETCH;
+	if (reader->folder != NULL)
+		paimon_folder_reset(reader->folder);
 	MemoryContextReset(reader->section_cxt);
 }
 
@@ -471,12 +472,12 @@ open_section(PaimonReader *reader, PaimonSection *section)
 	reader->sources = palloc_array(PaimonSource *, 2 * section->nparts + 2);
 	reader->in_section = true;
 	make_sources(reader, section);
-	if (reader->nsources == 1 && reader->sources[0]->kind != PAIMON_SOURCE_MEMORY)
+	if (reader->folder == NULL && reader->nsources == 1 && reader->sources[0]->kind != PAIMON_SOURCE_MEMORY)
 	{
 		reader->single = reader->sources[0];
 		reader->single->keyed = reader->single->keyed && reader->single->kind != PAIMON_SOURCE_RUN;
 	}
-	else if (reader->spec.forward && reader->nsources > 0 && reader->nsources <= PAIMON_WINDOW_SOURCES)
+	else if (reader->folder == NULL && reader->spec.forward && reader->nsources > 0 && reader->nsources <= PAIMON_WINDOW_SOURCES)
 		reader->window = paimon_window_begin(reader->sources, reader->nsources);
 	else if (reader->nsources > 0)
 	{
@@ -566,7 +567,7 @@ leave_key(PaimonReader *reader)
 	PaimonBytes key;
 	int			steps = 0;
 
-	if (reader->stretch_end != NO_STRETCH && reader->stretch_alone)
+	if (reader->stretch_end != PAIMON_NO_STRETCH && reader->stretch_alone)
 	{
 		if (s->forward && s->keys != NULL && s->row + 1 < s->row_hi)
 			paimon_source_step(s);
@@ -600,7 +601,7 @@ leave_key(PaimonReader *reader)
 static void
 find_stretch(PaimonReader *reader, PaimonSource *s)
 {
-	reader->stretch_end = NO_STRETCH;
+	reader->stretch_end = PAIMON_NO_STRETCH;
 	if (s->kind != PAIMON_SOURCE_RUN)
 		return;
 
@@ -627,7 +628,7 @@ next_merged(PaimonReader *reader, PaimonRowRef *row)
 		{
 			int64		next = s->forward ? (int64) s->row + 1 : (int64) s->row - 1;
 
-			if (reader->stretch_end != NO_STRETCH && (s->forward ? next < reader->stretch_end : next > reader->stretch_end))
+			if (reader->stretch_end != PAIMON_NO_STRETCH && (s->forward ? next < reader->stretch_end : next > reader->stretch_end))
 			{
 				s->row = (uint32) next;
 				goto found;
@@ -661,7 +662,7 @@ paimon_reader_next(PaimonReader *reader, PaimonRowRef *row)
 	{
 		if (reader->in_section)
 		{
-			bool		found = reader->single != NULL ? next_single(reader, row)
+			bool		found = reader->folder != NULL ? paimon_folder_next(reader, row) : reader->single != NULL ? next_single(reader, row)
 				: reader->window != NULL ? next_of_window(reader, row) : next_merged(reader, row);
 
 			if (found)

@@ -4,7 +4,8 @@
  *	  Tuple table slots for paimon rows: columns are decoded when somebody asks for them.
  *
  * A slot holds one of: a row of a row group (with a reference on the group); a copy of a record's key and payload; or, as a virtual
- * slot does, nothing but values that the executor put there (INSERT and COPY fill slots of the table's kind in that way), perhaps materialized.
+ * slot does, nothing but values that the executor put there (INSERT and COPY fill slots of the table's kind in that way), perhaps materialized.  A merged row
+ * is such values, copied into the slot's buffer.
  *
  * By-reference values of a group's row point into the group.  An error can end a slot's life without a call to us: a reset
  * callback of the slot's memory context gives the reference back then.
@@ -42,6 +43,7 @@ typedef struct PaimonSlot
 	uint32		row;
 	bool		whole;			/* decode whole columns */
 	bool		in_memory;		/* a record: key and payload point into buffer */
+	bool		merged;			/* a merged row's values */
 	bool		fetched;		/* by ctid: see tts_paimon_getsysattr */
 	bool		scratch_used;
 	const int16 *columns;		/* that are decoded, of a row of a group; NULL: all */
@@ -138,7 +140,7 @@ tts_paimon_clear(TupleTableSlot *slot)
 		ps->buffer = NULL;
 		ps->buffer_size = 0;
 	}
-	ps->in_memory = false;
+	ps->in_memory = ps->merged = false;
 	ps->fetched = false;
 	slot->tts_nvalid = 0;
 	slot->tts_flags |= TTS_FLAG_EMPTY;
@@ -246,6 +248,8 @@ tts_paimon_getsomeattrs(TupleTableSlot *slot, int natts)
 		known = Min(natts, ps->table->desc->tupdesc->natts);
 		slot_decode_memory(ps, known);
 	}
+	else if (ps->merged)
+		known = slot->tts_nvalid;
 	else
 		elog(ERROR, "slot of access method paimon holds no row");
 
@@ -378,7 +382,7 @@ tts_paimon_copyslot(TupleTableSlot *dst, TupleTableSlot *src)
 		pd->table = ps->table;
 		pd->row = ps->row;
 		pd->whole = ps->whole;
-		pd->in_memory = false;
+		pd->in_memory = pd->merged = false;
 		pd->fetched = ps->fetched;
 		dst->tts_nvalid = 0;
 		dst->tts_flags &= ~TTS_FLAG_EMPTY;
@@ -442,24 +446,71 @@ const TupleTableSlotOps paimon_slot_ops = {
 	.copy_minimal_tuple = tts_paimon_copy_minimal_tuple,
 };
 
+static void
+slot_reserve(PaimonSlot *ps, Size size)
+{
+	Size		want = Max(size + size / 4, 256);
+
+	if (size <= ps->buffer_size)
+		return;
+	if (ps->buffer != NULL)
+		pfree(ps->buffer);
+	ps->buffer = NULL;
+	ps->buffer_size = 0;
+	ps->buffer = MemoryContextAllocExtended(ps->base.tts_mcxt, want, MCXT_ALLOC_HUGE);
+	ps->buffer_size = want;
+}
+
+/* Copies a merged row's values, those by reference into the slot's buffer. */
+static void
+slot_store_merged(PaimonSlot *ps, const PaimonRowRef *row)
+{
+	TupleTableSlot *slot = &ps->base;
+	int			natts = Min(slot->tts_tupleDescriptor->natts, ps->table->desc->tupdesc->natts);
+	Size		size = 0;
+	char	   *at;
+
+	memcpy(slot->tts_isnull, row->isnull, natts * sizeof(bool));
+	if (ps->columns != NULL)
+	{
+		memset(slot->tts_isnull, true, natts * sizeof(bool));
+		for (int i = 0; i < ps->ncolumns && ps->columns[i] < natts; i++)
+			slot->tts_isnull[ps->columns[i]] = row->isnull[ps->columns[i]];
+	}
+	for (int c = 0; c < natts; c++)
+	{
+		Form_pg_attribute att = TupleDescAttr(ps->table->desc->tupdesc, c);
+
+		slot->tts_values[c] = slot->tts_isnull[c] ? (Datum) 0 : row->values[c];
+		if (!slot->tts_isnull[c] && !att->attbyval)
+			size += MAXALIGN(att_addlength_datum(0, att->attlen, row->values[c]));
+	}
+	slot->tts_nvalid = natts;
+	if (size == 0)
+		return;
+	slot_reserve(ps, size);
+	at = ps->buffer;
+	for (int c = 0; c < natts; c++)
+	{
+		Form_pg_attribute att = TupleDescAttr(ps->table->desc->tupdesc, c);
+		Size		len;
+
+		if (slot->tts_isnull[c] || att->attbyval)
+			continue;
+		len = att_addlength_datum(0, att->attlen, row->values[c]);
+		memcpy(at, DatumGetPointer(row->values[c]), len);
+		slot->tts_values[c] = PointerGetDatum(at);
+		at += MAXALIGN(len);
+	}
+}
+
 /* Copies a record into the slot's buffer. */
 static void
 slot_store_memory(PaimonSlot *ps, const PaimonRowRef *row)
 {
 	Size		payload_size = MAXALIGN(row->payload.len);
-	Size		size = payload_size + row->key.len;
 
-	if (size > ps->buffer_size)
-	{
-		Size		want = Max(size + size / 4, 256);
-
-		if (ps->buffer != NULL)
-			pfree(ps->buffer);
-		ps->buffer = NULL;
-		ps->buffer_size = 0;
-		ps->buffer = MemoryContextAllocExtended(ps->base.tts_mcxt, want, MCXT_ALLOC_HUGE);
-		ps->buffer_size = want;
-	}
+	slot_reserve(ps, payload_size + row->key.len);
 	if (row->payload.len > 0)
 		memcpy(ps->buffer, row->payload.data, row->payload.len);
 	memcpy(ps->buffer + payload_size, row->key.data, row->key.len);
@@ -486,9 +537,12 @@ paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRo
 	ps->row = row->row;
 	ps->whole = whole;
 	ps->fetched = false;
-	ps->in_memory = row->group == NULL;
+	ps->merged = row->values != NULL;
+	ps->in_memory = row->group == NULL && !ps->merged;
 	if (ps->in_memory)
 		slot_store_memory(ps, row);
+	else if (ps->merged)
+		slot_store_merged(ps, row);
 }
 
 void
@@ -522,7 +576,12 @@ paimon_slot_fill(TupleTableSlot *slot, const PaimonTable *table, const PaimonRow
 		return;
 	}
 	memset(isnull, true, tupdesc->natts + 1);
-	if (row->group == NULL)
+	if (row->values != NULL)
+	{
+		memcpy(values, row->values, natts * sizeof(Datum));
+		memcpy(isnull, row->isnull, natts * sizeof(bool));
+	}
+	else if (row->group == NULL)
 		paimon_row_decode(table->desc, row->key.data, row->key.len, row->payload.data, row->payload.len, natts,
 						  values, isnull);
 	else

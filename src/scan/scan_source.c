@@ -3,8 +3,8 @@
  * scan_source.c
  *	  Sources of the merge reader: a sorted run, the log's visible records, the transaction's own rows.
  *
- * All give rows of one bucket in key order, within the reader's key range.  Runs and the write buffer have one record a key; the log may have
- * several, newest first.
+ * All give rows of one bucket in key order, within the reader's key range.  Runs and the write buffer have one record a key, unless the table merges;
+ * the log may have several, newest first.  Only a run that is read backward gives a key's records oldest first.
  *
  * A run's keys are decoded only where somebody needs them: a source that is alone in its section never does, and a merging one knows the
  * key of a group's first row from the file's footer.
@@ -265,6 +265,14 @@ run_enter_group(PaimonSource *s, uint32 group_no)
 		uint32		row = paimon_run_group_seek(s->group, range->upper.data, range->upper.len, &equal);
 
 		s->row_hi = equal && !range->upper_excluded ? row + 1 : row;
+		while (s->row_hi > row && s->row_hi < paimon_run_group_nrows(s->group) && paimon_run_repeats(s->file) > 0)
+		{
+			PaimonBytes key = paimon_run_group_key(s->group, s->row_hi);
+
+			if (paimon_bytes_cmp(key.data, key.len, range->upper.data, range->upper.len) != 0)
+				break;
+			s->row_hi++;
+		}
 	}
 	if (s->row_lo >= s->row_hi)
 		return false;
@@ -312,7 +320,8 @@ run_enter_file(PaimonSource *s, int index)
 		s->file = paimon_run_open(s->state->rel, s->state->table->desc, row);
 		s->file_index = index;
 		if (start->data != NULL)
-			group_no = paimon_run_find_group(s->file, start->data, start->len);
+			group_no = s->forward ? paimon_run_find_first_group(s->file, start->data, start->len)
+				: paimon_run_find_group(s->file, start->data, start->len);
 		else
 			group_no = s->forward ? 0 : (int64) paimon_run_ngroups(s->file) - 1;
 		if (run_enter_from(s, group_no))
@@ -526,6 +535,7 @@ void
 paimon_source_ref(PaimonSource *s, PaimonRowRef *ref, bool with_key)
 {
 	ref->bucket = s->bucket;
+	ref->values = NULL;
 	ref->kind = paimon_source_row_kind(s);
 	ref->group = s->group;
 	if (s->kind == PAIMON_SOURCE_RUN)

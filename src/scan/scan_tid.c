@@ -125,12 +125,29 @@ paimon_rowref_key(const PaimonRowRef *row)
 }
 
 void
-paimon_rowref_payload(const PaimonRowRef *row, StringInfo buf)
+paimon_rowref_payload(const PaimonTable *table, const PaimonRowRef *row, StringInfo buf)
 {
-	if (row->group != NULL)
+	if (row->values != NULL)
+		paimon_row_encode(table->desc, row->values, row->isnull, buf);
+	else if (row->group != NULL)
 		paimon_run_group_payload(row->group, row->row, buf);
 	else
 		appendBinaryStringInfo(buf, (const char *) row->payload.data, row->payload.len);
+}
+
+uint64
+paimon_tid_own_end(const PaimonTable *table, Relation rel, ItemPointer tid)
+{
+	PaimonPageSpecial special;
+
+	if (!paimon_buffer_has_rows(table->storage_id))
+		return 0;
+	if (paimon_buffer_is_tid(tid))
+		return paimon_buffer_tid_end(tid);
+	if (!paimon_page_identify(rel, ItemPointerGetBlockNumberNoCheck(tid), &special) || special.storage_id != table->storage_id ||
+		special.kind != PAIMON_PAGE_FILE)
+		return 0;
+	return paimon_buffer_spilled_end(table, rel, special.owner, special.unit, ItemPointerGetOffsetNumberNoCheck(tid) - 1);
 }
 
 bool
