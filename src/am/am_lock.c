@@ -99,6 +99,32 @@ wait_for(Relation rel, ItemPointer tid, TransactionId xid, LockWaitPolicy policy
 }
 
 /*
+ * Who has to wait for a key stands in its queue, as on heap (LockTuple), so that waiters get it in the order in which they came.  One place in the queue
+ * at a time: it is left when the key is locked.  The tag is made of the key's hash; keys that share one share a queue.
+ */
+static void
+queue_place(ItemPointer place, int bucket, uint64 hash)
+{
+	ItemPointerSet(place, (BlockNumber) hash ^ (BlockNumber) bucket, (OffsetNumber) (hash >> 32));
+}
+
+static LOCKMODE
+queue_mode(LockTupleMode mode)
+{
+	switch (mode)
+	{
+		case LockTupleKeyShare:
+			return AccessShareLock;
+		case LockTupleShare:
+			return RowShareLock;
+		case LockTupleNoKeyExclusive:
+			return ExclusiveLock;
+		default:
+			return AccessExclusiveLock;
+	}
+}
+
+/*
  * The log's row as a snapshot sees it, remembered from row to row, for the last two snapshots.  Within one transaction two snapshots with the same
  * bounds, the same number of running transactions and the same command see the same: a transaction below xmax can only leave the list.
  */
@@ -162,9 +188,11 @@ paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, P
 	uint64		hash = paimon_key_hash(key.data, key.len);
 	XLTW_Oper	oper = tid == NULL ? XLTW_None : writes ? XLTW_Update : XLTW_Lock;
 	bool		waited = false;
+	bool		queued = false;
 	bool		invisible = false;
 	const PaimonLogRow *log;
 	Snapshot	latest = NULL;
+	ItemPointerData place;
 
 	*unchanged = true;
 	if (table->shared == NULL)
@@ -179,10 +207,21 @@ paimon_lock_key(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, P
 		if (paimon_keylock_try(table->shared, bucket, hash, mode, writes, &blocker) == PAIMON_KEYLOCK_OK)
 			break;
 		tmfd->xmax = blocker;
+		waited = true;
+
+		/* Who only strengthens his lock does not stand behind those who wait for him to end.  Who does not wait needs no place. */
+		if (!queued && policy == LockWaitBlock && !paimon_keylock_is_mine(table->shared, bucket, hash))
+		{
+			queue_place(&place, bucket, hash);
+			LockTuple(rel, &place, queue_mode(mode));
+			queued = true;
+			continue;
+		}
 		if (wait_for(rel, tid, blocker, policy, oper) != TM_Ok)
 			return TM_WouldBlock;
-		waited = true;
 	}
+	if (queued)
+		UnlockTuple(rel, &place, queue_mode(mode));
 	PAIMON_STOP_POINT("key-locked");
 
 	if (snapshot == NULL || snapshot->snapshot_type != SNAPSHOT_MVCC)

@@ -551,6 +551,29 @@ paimon_keylock_check(PaimonShared *shared, int bucket, uint64 key_hash, LockTupl
 	return TransactionIdIsValid(*blocker) ? PAIMON_KEYLOCK_CONFLICT : PAIMON_KEYLOCK_OK;
 }
 
+/* See shared.h.  Takes partition locks in shared mode. */
+bool
+paimon_keylock_is_mine(PaimonShared *shared, int bucket, uint64 key_hash)
+{
+	for (int all = 0; all < 2; all++)
+	{
+		Entry *own = NULL;
+		Wanted w;
+
+		want(&w, paimon_shared_storage_id(shared), bucket, key_hash, all != 0, LockTupleKeyShare);
+		LWLockAcquire(&w.partition->lock, LW_SHARED);
+		for (uint32 i = *chain_of(&w); i != NO_ENTRY && own == NULL; i = entries[i].next)
+		{
+			if (same_thing(&entries[i], &w) && TransactionIdIsCurrentTransactionId(entries[i].xid))
+				own = &entries[i];
+		}
+		LWLockRelease(&w.partition->lock);
+		if (own != NULL)
+			return true;
+	}
+	return false;
+}
+
 /* A living entry of another transaction that wants to change the thing, or Invalid. */
 static TransactionId
 find_writer(const Wanted *w)

@@ -323,6 +323,9 @@ typedef enum PaimonKeyLockOutcome
 extern PaimonKeyLockOutcome paimon_keylock_try(PaimonShared *shared, int bucket, uint64 key_hash, LockTupleMode mode,
 											   bool writes, TransactionId *blocker);
 
+/* Has the current transaction entered the key, or all keys of its bucket, in any mode? */
+extern bool paimon_keylock_is_mine(PaimonShared *shared, int bucket, uint64 key_hash);
+
 /*
  * Another transaction that has entered the key in order to change its row (or all keys of the bucket); Invalid if none.  For who asks with a dirty
  * snapshot, as ON CONFLICT does: it waits for writers, not for who only keeps a row locked.

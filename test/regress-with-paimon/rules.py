@@ -189,7 +189,6 @@ SINGLE = [
     ("isolation", "partition-key-update-1", "moved to another partition", MOVED),
     ("isolation", "partition-key-update-2", "", "rows of a transaction that has not committed are no conflict: INSERT waits for nobody (README.md), and COMMIT for who has locked the key"),
     ("isolation", "partition-key-update-3", "", "the same"),
-    ("isolation", "tuplelock-upgrade-no-deadlock", "canceling step", "who waits for a row is not served in the order of arrival; the tester then waits for the one that is not"),
     ("isolation", "alter-table-3", "canceling step", "an INSERT that fails on heap keeps its table locked here, and the tester waits for the session that waits for it"),
     ("isolation", "two-ids", "could not serialize", "one of the false positives that heap's locks on pages cause, and ours do not: the script says which four failures must be"),
     ("isolation", "reindex-concurrently-toast", "", "there is no TOAST table"),
