@@ -223,12 +223,16 @@ extern void paimon_helpers_wake(Oid dbid);
 /* Should the launcher start a helper there?  flush: a flush is due. */
 extern bool paimon_helper_wanted(Oid dbid, bool flush);
 
-/* ---- what scheduler and helpers have in common (worker_scheduler.c) ---- */
+/* ---- schedulers and helpers as processes (worker_process.c) ---- */
 
 extern bool paimon_worker_enter(Oid dbid, bool helper);
 extern void paimon_worker_connect(Oid dbid);
 extern bool paimon_worker_extension_here(void);
 extern PaimonWorkerSlot *paimon_my_slot;
+extern bool paimon_worker_unfinished;	/* set by a scheduler that gives way with work at hand */
+
+/* ---- what they do alike (worker_work.c) ---- */
+
 /* Each serves what is there now and returns whether it did anything. */
 extern bool paimon_worker_serve_requests(void);
 extern bool paimon_worker_flush_due(bool *later);
@@ -280,6 +284,10 @@ typedef struct PaimonVisit
 
 /* In transactions of its own; errors are caught.  bucket: for compactions, -1: all.  relocation: with COMPACT_NEXT, or NULL. */
 extern void paimon_visit_table(Oid relid, uint64 storage_id, int work, int bucket, const PaimonRelocation *relocation, PaimonVisit *visit);
+
+/* The same, told in our slot and by news to the scheduler; the agenda says afterwards when to come again. */
+extern void paimon_worker_visit(Oid relid, uint64 storage_id, int work, int bucket, const PaimonRelocation *relocation, PaimonVisit *visit);
+extern bool paimon_worker_may_yield(int64 done, int64 total);
 
 /* The tables of this database; in a transaction of its own, result in the current context. */
 extern List *paimon_list_tables(void);

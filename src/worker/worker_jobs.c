@@ -8,7 +8,7 @@
  * anything new, be it ever so urgent: nobody starves.
  *
  * Two classes: of the workers that paimon.max_workers allows, one is never at a large compaction.  With one worker there is no such choice: see
- * worker_scheduler.c.
+ * worker_work.c and worker_scheduler.c.
  *
  *-------------------------------------------------------------------------
  */
