@@ -178,7 +178,7 @@ class Stream:
             if now != before or now[1] != '0':
                 since = time.monotonic()
             live, fork = now[2]
-            if time.monotonic() - since > (REST if fork > MAX_SIZE * live + FORK_BYTES else 1):
+            if time.monotonic() - since > (REST if fork > live + FORK_BYTES else 1):
                 break
             before = now
             with self.changed:
