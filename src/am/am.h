@@ -123,8 +123,12 @@ struct IndexOptInfo;
 extern void paimon_path_init(void);
 extern bool paimon_index_column_ordered(Oid relid, const struct IndexOptInfo *index, int column);
 
-/* am_cost.c */
+/* am_derive.c */
 struct PlannerInfo;
+struct RelOptInfo;
+extern List *paimon_derived_paths(struct PlannerInfo *root, struct RelOptInfo *rel, struct IndexOptInfo *index);
+
+/* am_cost.c */
 struct IndexPath;
 extern void paimon_key_cost_estimate(struct PlannerInfo *root, struct IndexPath *path, double loop_count, double *startup, double *total,
 									 double *selectivity, double *correlation, double *pages);

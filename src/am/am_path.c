@@ -132,9 +132,18 @@ partly_ordered_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid, IndexOptInfo
 	return result;
 }
 
+static void
+add_paths(RelOptInfo *rel, List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		add_path(rel, lfirst(lc));
+}
+
 /*
  * Core knows indexes that are ordered and others.  A key (tenant text, at timestamptz) is ordered by its second column where the first is given: paths for that
- * are added here.
+ * are added here, and those by conditions that core does not give to our keys (am_derive.c).
  */
 static void
 set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
@@ -143,18 +152,17 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 
 	if (prev_set_rel_pathlist)
 		prev_set_rel_pathlist(root, rel, rti, rte);
-	if (rte->rtekind != RTE_RELATION || rte->inh || rel->pathlist == NIL || IS_DUMMY_REL(rel) ||
-		!has_useful_pathkeys(root, rel))
+	if (rte->rtekind != RTE_RELATION || rte->inh || rel->pathlist == NIL || IS_DUMMY_REL(rel))
 		return;
 	foreach(lc, rel->indexlist)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
-		ListCell   *lc2;
 
-		if (!is_ours(index) || index->sortopfamily != NULL)
+		if (!is_ours(index))
 			continue;
-		foreach(lc2, partly_ordered_paths(root, rel, rte->relid, index))
-			add_path(rel, lfirst(lc2));
+		add_paths(rel, paimon_derived_paths(root, rel, index));
+		if (index->sortopfamily == NULL && has_useful_pathkeys(root, rel))
+			add_paths(rel, partly_ordered_paths(root, rel, rte->relid, index));
 	}
 }
 

@@ -548,7 +548,7 @@ class Round:
         self.compare_all()
 
     def op_compare_inside(self, session):
-        if session.open:
+        if session.open and not any(s.exclusive for s in self.sessions if s is not session):
             self.compare(session.conn, 'session %d inside its transaction' % session.number)
             self.look(session.conn, 'session %d inside its transaction' % session.number)
 

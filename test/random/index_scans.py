@@ -146,6 +146,10 @@ class Table:
             return '(%s) %s (%s)' % (', '.join('%s.%s' % (alias, c) for c in self.keys[:n]), rng.choice(OPERATORS), ', '.join(self.value(c) for c in range(n)))
         if what < 0.96:
             return '(%s = %s OR %s = %s)' % (k, self.value(i), k, self.value(i))
+        if what < 0.975 and len(self.keys) > 1:
+            n = rng.randrange(2, len(self.keys) + 1)
+            return '(%s) IN (%s)' % (', '.join('%s.%s' % (alias, c) for c in self.keys[:n]), ', '.join(
+                '(%s)' % ', '.join(self.value(c) for c in range(n)) for _ in range(rng.choice([1, 2, 3, 12]))))
         if self.names[i].startswith('text') or self.names[i] == 'varchar':
             return '%s LIKE %s' % (k, quote(rng.choice(['a%', 'ab%', 'k1%', 'abc', '%b', 'k%2'])))
         return '%s.v %% 3 = %d' % (alias, rng.randrange(3))

@@ -62,9 +62,7 @@ COPY p (k, t) FROM STDIN;
 26	good	too much
 \.
 COPY p (k, g) FROM STDIN;
-\.
 COPY p (k, nothing) FROM STDIN;
-\.
 SELECT k, t FROM p WHERE k >= 20 ORDER BY k;
 INSERT INTO h (k, t) VALUES (20, 'before'), (24, 'after');
 SELECT same('p', 'h');
