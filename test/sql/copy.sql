@@ -61,8 +61,8 @@ COPY p (k, t) FROM STDIN;
 COPY p (k, t) FROM STDIN;
 26	good	too much
 \.
-COPY p (k, g) FROM STDIN;
-COPY p (k, nothing) FROM STDIN;
+COPY p (k, g) FROM '/dev/null';
+COPY p (k, nothing) FROM '/dev/null';
 SELECT k, t FROM p WHERE k >= 20 ORDER BY k;
 INSERT INTO h (k, t) VALUES (20, 'before'), (24, 'after');
 SELECT same('p', 'h');
