@@ -149,7 +149,7 @@ paimon_put_incoming(PaimonTable *table, Relation rel, TupleTableSlot *slot, Comm
 	{
 		/* ALTER TABLE writes what rows were merged into */
 		if (OidIsValid(rel->rd_rel->relrewrite))
-			kind = table->merges ? PAIMON_KIND_REPLACE : PAIMON_KIND_INSERT;
+			kind = paimon_merge_rewrite_kind(table->plan, slot->tts_isnull);
 		else
 		{
 			kind = incoming_kind(table, rel, row->values, slot->tts_isnull);

@@ -20,6 +20,7 @@
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "merge/merge_records.h"
 #include "miscadmin.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -59,6 +60,25 @@ filler_close_run(Filler *f)
 	f->nfiles += n;
 }
 
+static uint8
+row_kind(const PaimonTable *table, PaimonBytes key, PaimonBytes payload)
+{
+	int			natts = table->desc->tupdesc->natts;
+	Datum	   *values;
+	bool	   *isnull;
+	uint8		kind;
+
+	if (!table->merges)
+		return PAIMON_KIND_INSERT;
+	values = palloc_array(Datum, natts + 1);
+	isnull = palloc_array(bool, natts + 1);
+	paimon_row_decode(table->desc, key.data, key.len, payload.data, payload.len, natts, values, isnull);
+	kind = paimon_merge_rewrite_kind(table->plan, isnull);
+	pfree(values);
+	pfree(isnull);
+	return kind;
+}
+
 /* Rows must come in (bucket, key) order. */
 static void
 filler_add(Filler *f, int bucket, PaimonBytes key, PaimonBytes payload)
@@ -80,8 +100,7 @@ filler_add(Filler *f, int bucket, PaimonBytes key, PaimonBytes payload)
 		f->writer = paimon_run_begin(&p);
 		f->bucket = bucket;
 	}
-	/* a row that was merged is exactly this, whatever the engine would make of it */
-	paimon_run_add(f->writer, key.data, key.len, f->table->merges ? PAIMON_KIND_REPLACE : PAIMON_KIND_INSERT, payload.data, payload.len);
+	paimon_run_add(f->writer, key.data, key.len, row_kind(f->table, key, payload), payload.data, payload.len);
 	f->rows++;
 }
 

@@ -15,6 +15,7 @@
 
 #include "access/genam.h"
 #include "access/nbtree.h"
+#include "access/relation.h"
 #include "access/xact.h"
 #include "am/am.h"
 #include "catalog/pg_class.h"
@@ -39,6 +40,8 @@ typedef struct Leaves
 	Oid			parent;			/* Invalid: nothing known */
 	bool		ours;			/* some are paimon tables */
 	bool		plain;			/* all are, and none has triggers */
+	bool		merges;			/* of some the newest row of a key does not decide alone */
+	bool		decides;		/* of some it does, or they are not ours */
 } Leaves;
 
 static Leaves leaves;
@@ -53,6 +56,20 @@ void
 paimon_upsert_init(void)
 {
 	CacheRegisterRelcacheCallback(forget_leaves, (Datum) 0);
+}
+
+/* Does the engine of a table say what becomes of a row, not the statement? */
+static bool
+table_merges(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	bool		merges;
+
+	if (rel == NULL)
+		return false;
+	merges = paimon_table_get(rel, false)->merges;
+	relation_close(rel, AccessShareLock);
+	return merges;
 }
 
 static void
@@ -70,6 +87,10 @@ look_at_leaf(Oid relid, Leaves *result)
 
 		result->ours = result->ours || ours;
 		result->plain = result->plain && ours && !form->relhastriggers;
+		if (ours && table_merges(relid))
+			result->merges = true;
+		else
+			result->decides = true;
 	}
 	ReleaseSysCache(tuple);
 }
@@ -91,6 +112,8 @@ leaves_of(Oid parent)
 	list_free(children);
 	leaves.ours = result.ours;
 	leaves.plain = result.plain;
+	leaves.merges = result.merges;
+	leaves.decides = result.decides;
 	return &leaves;
 }
 
@@ -210,7 +233,7 @@ returns_old(Node *node, void *context)
 
 /* The part of is_blind() that needs the index by which conflicts are found. */
 static bool
-index_allows(const ModifyTable *plan, ResultRelInfo *rri)
+index_allows(const ModifyTable *plan, ResultRelInfo *rri, bool merges)
 {
 	Relation	index = index_open(linitial_oid(plan->arbiterIndexes), RowExclusiveLock);
 	TriggerDesc *triggers = rri->ri_TrigDesc;
@@ -219,10 +242,31 @@ index_allows(const ModifyTable *plan, ResultRelInfo *rri)
 
 	allowed = index->rd_index->indimmediate && index->rd_index->indisprimary &&
 		sets_whole_row(plan, rri->ri_RelationDesc, index, &same_keys);
-	for (int i = 0; allowed && triggers != NULL && i < triggers->numtriggers; i++)
+	for (int i = 0; allowed && !merges && triggers != NULL && i < triggers->numtriggers; i++)
 		allowed = !notices(&triggers->triggers[i], same_keys);
 	index_close(index, NoLock);
 	return allowed;
+}
+
+/*
+ * Does the table's merge engine say what becomes of an inserted row?  Then rows that set all columns are for it, as those of a plain INSERT are: what
+ * the statement would make of them, a row that is exactly this, is something else.  So it must not depend on triggers or the isolation level.
+ */
+static bool
+engine_decides(Relation rel)
+{
+	const Leaves *l;
+
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return paimon_table_get(rel, false)->merges;
+	l = leaves_of(RelationGetRelid(rel));
+	if (l->merges && l->decides)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ON CONFLICT is not supported for partitioned table \"%s\"", RelationGetRelationName(rel)),
+				 errdetail("Some of its partitions merge the rows of a key, others keep the newest one."),
+				 errhint("Give all partitions the same merge engine.")));
+	return l->merges;
 }
 
 /*
@@ -238,13 +282,26 @@ is_blind(ModifyTableState *mt)
 {
 	const ModifyTable *plan = (const ModifyTable *) mt->ps.plan;
 	Relation	rel = mt->rootResultRelInfo->ri_RelationDesc;
+	bool		merges;
 
-	if (plan->onConflictAction != ONCONFLICT_UPDATE || plan->onConflictWhere != NULL || plan->withCheckOptionLists != NIL ||
-		list_length(plan->arbiterIndexes) != 1 || IsolationUsesXactSnapshot())
+	if (plan->onConflictAction != ONCONFLICT_UPDATE || plan->onConflictWhere != NULL || list_length(plan->arbiterIndexes) != 1)
 		return false;
-	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE && !leaves_of(RelationGetRelid(rel))->plain)
+	merges = engine_decides(rel);
+	if (!merges && (plan->withCheckOptionLists != NIL || IsolationUsesXactSnapshot()))
 		return false;
-	return index_allows(plan, mt->rootResultRelInfo) && !returns_old((Node *) plan->returningLists, NULL);
+	if (!merges && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE && !leaves_of(RelationGetRelid(rel))->plain)
+		return false;
+	if (!index_allows(plan, mt->rootResultRelInfo, merges))
+		return false;
+	if (!merges)
+		return !returns_old((Node *) plan->returningLists, NULL);
+	if (plan->withCheckOptionLists != NIL || returns_old((Node *) plan->returningLists, NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ON CONFLICT DO UPDATE of all columns of table \"%s\" is not supported here", RelationGetRelationName(rel)),
+				 errdetail("Its merge engine merges such rows without looking at the old ones, which row security, a view's check option or RETURNING asks for."),
+				 errhint("Use INSERT without ON CONFLICT.")));
+	return true;
 }
 
 /* ---- when a statement starts ---- */

@@ -37,6 +37,9 @@ typedef struct KeptLookup
 static KeptLookup kept[4];
 static int	next_kept = 0;
 
+/* A merge that is going on may call functions of users, in which statements end. */
+static int	looking = 0;
+
 static void
 let_go(KeptLookup *k)
 {
@@ -53,6 +56,8 @@ let_go(KeptLookup *k)
 void
 paimon_versions_end(void)
 {
+	if (looking > 0)
+		return;
 	for (int i = 0; i < lengthof(kept); i++)
 		let_go(&kept[i]);
 }
@@ -106,6 +111,7 @@ kept_lookup(PaimonTable *table, Relation rel, Snapshot snapshot)
 static void
 forget_at_end(XactEvent event, void *arg)
 {
+	looking = 0;
 	/* before a commit there is still somebody to give things back to; after an abort they are gone */
 	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE || event == XACT_EVENT_PARALLEL_PRE_COMMIT)
 		paimon_versions_end();
@@ -117,7 +123,10 @@ static void
 forget_at_subabort(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
+	{
+		looking = 0;
 		paimon_versions_end();
+	}
 }
 
 void
@@ -134,11 +143,18 @@ paimon_versions_init(void)
 bool
 paimon_version_seen(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, Snapshot snapshot, PaimonRowRef *row)
 {
+	PaimonLookup *lookup;
+	bool		found;
+
 	if (snapshot == NULL && ActiveSnapshotSet())
 		snapshot = GetActiveSnapshot();
 	if (snapshot == NULL || snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return false;
-	return paimon_lookup_get(kept_lookup(table, rel, snapshot), bucket, key.data, key.len, row) && ItemPointerEquals(&row->tid, tid);
+	lookup = kept_lookup(table, rel, snapshot);
+	looking++;
+	found = paimon_lookup_get(lookup, bucket, key.data, key.len, row);
+	looking--;
+	return found && ItemPointerEquals(&row->tid, tid);
 }
 
 /*

@@ -191,6 +191,8 @@ typedef struct PaimonMergePlan
 
 	/* a single added record is its row as it stands */
 	bool		plain_single;
+	/* ... if it has no columns of groups that it does not take part in */
+	bool		keeps_values;
 	/* values that are stored may be too large to be seen: numeric sums and products */
 	bool		must_fit;
 	/* the newest record alone decides: deduplicate without sequence.field */

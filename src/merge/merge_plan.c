@@ -600,7 +600,7 @@ finish_plan(PaimonMergePlan *plan, const bool *wanted, const PaimonAllocator *al
 	plan->free = paimon_core_alloc(alloc, (size_t) (plan->ncolumns + 1) * sizeof(int));
 	plan->active = paimon_core_alloc(alloc, (size_t) (plan->ncolumns + 1) * sizeof(int));
 	plan->nfree = plan->nactive = 0;
-	plan->plain_single = plan->ngroups == 0;
+	plan->keeps_values = true;
 	plan->must_fit = false;
 	for (int c = 0; c < plan->ncolumns; c++)
 	{
@@ -611,13 +611,14 @@ finish_plan(PaimonMergePlan *plan, const bool *wanted, const PaimonAllocator *al
 		plan->active[plan->nactive++] = c;
 		if (col->agg != NULL)
 		{
-			plan->plain_single &= keeps_first(col);
+			plan->keeps_values &= keeps_first(col);
 			plan->must_fit |= col->cls == PAIMON_MC_NUMERIC && col->ops->fits != NULL &&
 				(col->agg->id == PAIMON_AGG_SUM || col->agg->id == PAIMON_AGG_PRODUCT);
 		}
 		if (!col->key && !col->sequence && col->group < 0)
 			plan->free[plan->nfree++] = c;
 	}
+	plan->plain_single = plan->keeps_values && plan->ngroups == 0;
 	plan->has_groups = plan->ngroups > 0;
 	plan->newest_decides = plan->engine == PAIMON_FOLD_DEDUPLICATE && plan->nsequence == 0;
 }

@@ -269,3 +269,24 @@ paimon_merger_encode(PaimonMerger *m, int i, StringInfo payload)
 	paimon_row_encode(m->desc, (const Datum *) m->out[i].values, m->out[i].nulls, payload);
 	return m->out[i].kind;
 }
+
+uint8
+paimon_merge_rewrite_kind(const PaimonMergePlan *plan, const bool *isnull)
+{
+	if (!plan->keeps_values)
+		return PAIMON_KIND_REPLACE;
+	for (int g = 0; g < plan->ngroups; g++)
+	{
+		const PaimonMergeGroup *group = &plan->groups[g];
+		bool		active = false;
+		bool		values = false;
+
+		for (int i = 0; i < group->nordering; i++)
+			active |= !isnull[group->ordering[i]];
+		for (int i = 0; i < group->ncolumns; i++)
+			values |= !isnull[group->columns[i]];
+		if (values && !active)
+			return PAIMON_KIND_REPLACE;
+	}
+	return PAIMON_KIND_INSERT;
+}

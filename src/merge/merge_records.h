@@ -65,6 +65,12 @@ paimon_merge_shows_alone(const PaimonMergePlan *plan, uint8 kind)
 	return (kind == PAIMON_KIND_INSERT || kind == PAIMON_KIND_UPDATE_AFTER) && plan->plain_single;
 }
 
+/*
+ * The kind of a merged row that is written into a storage that has nothing of its key.  Added where that makes the same row of it, so that late rows find
+ * what they would have found; otherwise it is exactly this.
+ */
+extern uint8 paimon_merge_rewrite_kind(const PaimonMergePlan *plan, const bool *isnull);
+
 /* ... is stored as it stands, whether or not anything older exists. */
 static inline bool
 paimon_merge_stores_alone(uint8 kind)

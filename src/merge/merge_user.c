@@ -18,6 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "merge/merge_server.h"
@@ -31,7 +32,11 @@ user_call(const PaimonMergeColumn *col, const PaimonCell *state, const PaimonCel
 	Oid			user;
 	int			context;
 	Datum		datum;
+	bool		pushed = !ActiveSnapshotSet();
 
+	/* workers merge without a snapshot, but SQL and PL functions want one, whatever they do with it */
+	if (pushed)
+		PushActiveSnapshot(GetTransactionSnapshot());
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(t->owner, context | SECURITY_RESTRICTED_OPERATION);
 	InitFunctionCallInfoData(*fcinfo, &t->function, 2, t->collation, NULL, NULL);
@@ -45,6 +50,11 @@ user_call(const PaimonMergeColumn *col, const PaimonCell *state, const PaimonCel
 	if (!result->isnull)
 		result->word = (uint64_t) (t->cache->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM(datum)) : datum);
 	SetUserIdAndSecContext(user, context);
+	if (pushed)
+	{
+		PopActiveSnapshot();
+		InvalidateCatalogSnapshot();
+	}
 	MemoryContextSwitchTo(old);
 }
 
