@@ -14,5 +14,15 @@ LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE ROWS 350;
 COMMENT ON FUNCTION paimon.known_options()
     IS 'all options that are known, and whether they are implemented';
 
--- Both show what any user may see in pg_class.
-GRANT EXECUTE ON FUNCTION paimon.options(regclass), paimon.known_options() TO PUBLIC;
+-- How the columns of a table are merged (src/merge).
+CREATE FUNCTION paimon.aggregation_fields("table" regclass, OUT field_name text, OUT field_type text, OUT function text,
+    OUT function_options text[], OUT comment text) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'paimon_aggregation_fields'
+LANGUAGE C STRICT STABLE PARALLEL SAFE ROWS 20;
+COMMENT ON FUNCTION paimon.aggregation_fields(regclass)
+    IS 'columns of a paimon table and the aggregate functions that merge them';
+
+REVOKE ALL ON FUNCTION paimon.options(regclass), paimon.known_options(), paimon.aggregation_fields(regclass) FROM PUBLIC;
+
+-- They show what any user may see in pg_class.
+GRANT EXECUTE ON FUNCTION paimon.options(regclass), paimon.known_options(), paimon.aggregation_fields(regclass) TO PUBLIC;

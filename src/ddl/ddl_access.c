@@ -12,6 +12,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
@@ -231,7 +233,7 @@ is_late(Oid indexid)
 static void
 key_created(Form_pg_index index, Oid indexid, Oid am)
 {
-	PaimonTableShape *shape;
+	List	   *items;
 
 	if (am != BTREE_AM_OID && am != paimon_key_am_oid())
 		ereport(ERROR,
@@ -245,8 +247,10 @@ key_created(Form_pg_index index, Oid indexid, Oid am)
 	if (!is_late(indexid))
 		paimon_ddl_flip(indexid, true);
 
-	shape = paimon_ddl_shape(index->indrelid);
-	paimon_options_check_shape(shape, paimon_ddl_read_items(index->indrelid, NULL));
+	items = paimon_ddl_read_items(index->indrelid, NULL);
+	paimon_options_check_shape(paimon_ddl_shape(index->indrelid), items);
+	if (items != NIL)
+		paimon_ddl_check_merge(index->indrelid, items);
 }
 
 static void
@@ -311,6 +315,20 @@ column_created(Oid relid, AttrNumber attno)
 
 /* ---- alteration ---- */
 
+/* A name that options could not be read with. */
+static void
+check_name_for_options(Oid relid, const char *name)
+{
+	size_t		len = strlen(name);
+
+	if (strpbrk(name, ",=") == NULL && !isspace((unsigned char) name[0]) && !isspace((unsigned char) name[len - 1]))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_NAME),
+			 errmsg("column of paimon table \"%s\" that an option names cannot be called \"%s\"", get_rel_name(relid), name),
+			 errdetail("Names in options have no comma, no equals sign, and no white space at either end.")));
+}
+
 /* The new name is in the row just written, the old one still in the system cache. */
 static void
 column_altered(Oid relid, AttrNumber attno)
@@ -337,7 +355,10 @@ column_altered(Oid relid, AttrNumber attno)
 	foreach(lc, items)
 		changed |= paimon_option_rename_column(lfirst(lc), oldname, newname);
 	if (changed)
+	{
+		check_name_for_options(relid, newname);
 		paimon_ddl_write_items(relid, items);
+	}
 }
 
 /*
@@ -374,6 +395,8 @@ refuse_drop(Oid relid, const char *column, const char *option)
 			 errmsg("cannot drop column \"%s\" of paimon table \"%s\" because option \"%s\" names it",
 					column, get_rel_name(relid), option),
 			 stuck ? errdetail("Rows that are stored already were laid out by the option's value.") : 0,
+			 stuck && strncmp(option, "fields.", strlen("fields.")) == 0 ?
+			 errhint("Reset the option, or set it without the column, in the same ALTER TABLE command.") :
 			 stuck ? errhint("Create a table without the column and copy the rows, or TRUNCATE this one and reset the option first.") :
 			 errhint("Reset the option first: ALTER TABLE ... RESET (%s).", quote_identifier(option))));
 }
@@ -480,4 +503,5 @@ paimon_ddl_access_init(void)
 {
 	prev_object_access = object_access_hook;
 	object_access_hook = object_access;
+	paimon_ddl_merge_init();
 }

@@ -142,6 +142,7 @@ plan_commands(AlterPlan *plan, AlterTableStmt *stmt)
 		else if (plan->will_be_paimon)
 		{
 			paimon_ddl_split_defs(plan->relname, defs, &items, &core);
+			paimon_ddl_qualify_functions(plan->relid, items);
 			plan->items = paimon_ddl_merge_items(plan->items, items);
 		}
 		else
@@ -164,20 +165,23 @@ plan_commands(AlterPlan *plan, AlterTableStmt *stmt)
  * laid out by any option: its rows will be when it is given one.
  */
 static bool
-check_fixed_options(AlterPlan *plan, List *before)
+check_fixed_options(AlterPlan *plan, AlterTableStmt *stmt, List *before)
 {
-	List	   *names = list_concat_copy(before, plan->items);
+	List	   *after = paimon_ddl_items_of_rest(plan->relid, stmt, plan->items);
+	List	   *names;
 	bool		reset = false;
 	ListCell   *lc;
 
 	if (!plan->was_paimon || !plan->will_be_paimon || plan->relkind == RELKIND_PARTITIONED_TABLE ||
 		!OidIsValid(paimon_ddl_primary_key(plan->relid)))
 		return false;
+	before = paimon_ddl_items_of_rest(plan->relid, stmt, before);
+	names = list_concat_copy(before, after);
 	foreach(lc, names)
 	{
 		const char *name = ((PaimonOptionItem *) lfirst(lc))->name;
 
-		if (!paimon_option_fixed_when_filled(name) || paimon_option_same(before, plan->items, name))
+		if (!paimon_option_fixed_when_filled(name) || paimon_option_same(before, after, name))
 			continue;
 		if (!reset)
 			LockRelationOid(plan->relid, AccessExclusiveLock);
@@ -418,12 +422,30 @@ empty_command(void)
 	return cmd;
 }
 
+/* What core has done to the columns of the table it has done, under the same lock, to those of tables that inherit from it. */
+static void
+check_tree(Oid relid, AlterTableStmt *stmt)
+{
+	List	   *tree = list_make1_oid(relid);
+	ListCell   *lc;
+
+	if (stmt->relation->inh && (has_command(stmt, AT_AddColumn) || has_command(stmt, AT_AlterColumnType)))
+		tree = find_all_inheritors(relid, NoLock, NULL);
+	foreach(lc, tree)
+	{
+		if (lfirst_oid(lc) != relid && !paimon_is_table(lfirst_oid(lc)))
+			continue;
+		paimon_ddl_check_table(lfirst_oid(lc));
+		paimon_ddl_check_added(lfirst_oid(lc), stmt);
+	}
+}
+
 static void
 run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 {
 	List	   *items = paimon_ddl_read_items(plan->relid, NULL);
 	List	   *before = items;
-	bool		reset = check_fixed_options(plan, before);
+	bool		reset = check_fixed_options(plan, stmt, before);
 	bool		whole = plan->rest == NIL;
 
 	if (whole && plan->core_sets == NIL)
@@ -453,9 +475,12 @@ run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 	CommandCounterIncrement();
 
 	if (!plan->will_be_paimon)
+	{
 		paimon_ddl_remove_items(plan->relid);
+		paimon_ddl_forget_functions(plan->relid);
+	}
 	else
-		paimon_ddl_check_table(plan->relid);
+		check_tree(plan->relid, stmt);
 	if (plan->am_changes && plan->will_be_paimon)
 		paimon_ddl_warn_published(plan->relid, InvalidOid);
 }

@@ -308,6 +308,7 @@ paimon_ddl_check_table(Oid relid)
 	paimon_options_check_shape(paimon_ddl_shape(relid), items);
 	if (bucket_key != NULL)
 		check_bucket_key_types(relid, bucket_key);
+	paimon_ddl_check_merge(relid, items);
 }
 
 /* Does a table hold no row that anybody could see from now on?  The caller holds AccessExclusiveLock. */

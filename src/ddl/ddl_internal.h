@@ -87,6 +87,14 @@ extern bool paimon_ddl_has_partitioned_child(Oid relid);
 extern void paimon_ddl_access_init(void);
 extern void paimon_ddl_check_reserved(Oid relid);
 
+/* ddl_merge.c */
+extern void paimon_ddl_merge_init(void);
+extern void paimon_ddl_qualify_functions(Oid relid, List *items);
+extern void paimon_ddl_check_merge(Oid relid, List *items);
+extern void paimon_ddl_forget_functions(Oid relid);
+extern void paimon_ddl_check_added(Oid relid, AlterTableStmt *stmt);
+extern List *paimon_ddl_items_of_rest(Oid relid, AlterTableStmt *stmt, List *items);
+
 /* ddl_flip.c */
 extern void paimon_ddl_check_key(Oid relid, const int16 *attnos, int nkeys);
 extern void paimon_ddl_flip(Oid indexid, bool to_paimon);

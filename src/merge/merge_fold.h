@@ -222,6 +222,7 @@ typedef enum PaimonPlanCode
 typedef struct PaimonPlanError
 {
 	PaimonPlanCode code;
+	int			column;			/* whose type does not suit; -1 */
 	char		message[400];
 	char		hint[300];
 } PaimonPlanError;

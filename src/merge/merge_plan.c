@@ -164,6 +164,13 @@ field_option(const char *name, const char *suffix, const char **middle, size_t *
 
 static const char *const engine_names[] = {"deduplicate", "partial-update", "aggregation", "first-row"};
 
+/* The next error is about the column's type, which the server names. */
+static void
+blame(Planner *p, const PaimonMergeColumn *col)
+{
+	p->error->column = (int) (col - p->plan->columns);
+}
+
 static bool
 plan_engine(Planner *p)
 {
@@ -213,8 +220,11 @@ plan_sequence(Planner *p)
 		if (col->sequence)
 			return fail(p, PAIMON_PLAN_CONFLICT, NULL, "column \"%s\" is named twice by option \"sequence.field\"", col->name);
 		if (!col->comparable)
+		{
+			blame(p, col);
 			return fail(p, PAIMON_PLAN_BAD_TYPE, NULL, "column \"%s\" named by option \"sequence.field\" is of a type without order",
 						col->name);
+		}
 		col->sequence = true;
 	}
 	return true;
@@ -232,9 +242,11 @@ plan_kinds(Planner *p)
 		plan->rowkind = find_column(plan, name, strlen(name));
 		if (plan->rowkind < 0)
 			return fail(p, PAIMON_PLAN_NO_COLUMN, NULL, "column \"%s\" named by option \"rowkind.field\" does not exist", name);
+		blame(p, &plan->columns[plan->rowkind]);
 		if (plan->columns[plan->rowkind].cls != PAIMON_MC_TEXT && plan->columns[plan->rowkind].cls != PAIMON_MC_CHAR)
 			return fail(p, PAIMON_PLAN_BAD_TYPE, NULL, "column \"%s\" named by option \"rowkind.field\" must be of a character type", name);
 	}
+	p->error->column = -1;
 	plan->ignore_delete = is_true(option_value(p, "ignore-delete"));
 	plan->ignore_update_before = is_true(option_value(p, "ignore-update-before"));
 	return true;
@@ -266,6 +278,7 @@ join_group(Planner *p, int c, int group, bool ordering)
 		case PAIMON_MC_TIME:
 			return true;
 		default:
+			blame(p, col);
 			return fail(p, PAIMON_PLAN_BAD_TYPE, "Sequence groups are ordered by columns of numeric, date, time and timestamp types.",
 						"column \"%s\" cannot order a sequence group", col->name);
 	}
@@ -413,7 +426,10 @@ use_function(Planner *p, PaimonMergeColumn *col, const char *name)
 					strcmp(name, "count") == 0 ? "To count, sum a column that holds 1." : NULL,
 					"aggregate function \"%s\" of column \"%s\" does not exist", name, col->name);
 	if (f->classes != 0 && (f->classes & PAIMON_MC_BIT(col->cls)) == 0)
+	{
+		blame(p, col);
 		return fail(p, PAIMON_PLAN_BAD_TYPE, NULL, "column \"%s\" must be of %s for aggregate function %s", col->name, f->types, name);
+	}
 	col->agg = f;
 	return true;
 }
@@ -630,6 +646,7 @@ paimon_merge_plan(const PaimonMergeColumn *columns, int ncolumns, const PaimonMe
 	Planner		p = {.options = options, .noptions = noptions, .find = find, .find_arg = find_arg, .alloc = alloc, .error = error};
 
 	memset(error, 0, sizeof(*error));
+	error->column = -1;
 	p.plan = paimon_core_alloc(alloc, sizeof(PaimonMergePlan));
 	memset(p.plan, 0, sizeof(PaimonMergePlan));
 	p.plan->ncolumns = ncolumns;

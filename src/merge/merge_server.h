@@ -100,7 +100,10 @@ extern void paimon_merge_json_fields(PaimonMergeColumn *col);
 /* Names of a comma-separated list. */
 extern char **paimon_merge_names(const char *list, int *n);
 
-/* merge_user.c: a user's function as aggregate function of a column, or why not */
+/* merge_user.c: the full name of a user's function for a type; NULL: there is none, or the name is that of a built-in one */
+extern char *paimon_merge_full_name(Oid type, const char *name);
+
+/* a user's function as aggregate function of a column, or why not */
 extern PaimonPlanCode paimon_merge_find_function(void *owner, PaimonMergeColumn *col, const char *name, PaimonPlanError *error);
 
 #endif							/* PAIMON_MERGE_SERVER_H */

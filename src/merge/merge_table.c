@@ -9,6 +9,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
@@ -113,6 +114,10 @@ paimon_merge_plan_table(const char *relname, TupleDesc tupdesc, const bool *key,
 		ereport(ERROR,
 				(errcode(plan_errcode(error.code)),
 				 errmsg("options of table \"%s\" cannot be used: %s", relname, error.message),
+				 error.column >= 0 ?
+				 errdetail("Column \"%s\" is of type %s.", columns[error.column].name,
+						   format_type_with_typemod(TupleDescAttr(tupdesc, error.column)->atttypid,
+													TupleDescAttr(tupdesc, error.column)->atttypmod)) : 0,
 				 error.hint[0] != '\0' ? errhint("%s", error.hint) : 0));
 	for (int c = 0; c < plan->ncolumns; c++)
 	{

@@ -21,6 +21,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "merge/merge_internal.h"
 #include "merge/merge_server.h"
 
 static void
@@ -66,6 +67,21 @@ refuse(PaimonPlanError *error, PaimonPlanCode code, const char *format, const ch
 {
 	snprintf(error->message, sizeof(error->message), format, name, col->name, type);
 	return code;
+}
+
+char *
+paimon_merge_full_name(Oid type, const char *name)
+{
+	Oid			types[2];
+	Oid			oid;
+
+	if (paimon_agg_find(name) != NULL)
+		return NULL;
+	types[0] = types[1] = getBaseType(type);
+	oid = LookupFuncName(paimon_qualified_name_list(name), 2, types, true);
+	if (!OidIsValid(oid))
+		return NULL;
+	return quote_qualified_identifier(get_namespace_name(get_func_namespace(oid)), get_func_name(oid));
 }
 
 PaimonPlanCode

@@ -175,6 +175,9 @@ extern bool paimon_option_same(List *a, List *b, const char *name);
 /* Columns that an option names (list of char *); empty for most. */
 extern List *paimon_option_columns(const PaimonOptionItem *item);
 
+/* Take a column out of an option's list of columns, which may become empty. */
+extern void paimon_option_drop_column(PaimonOptionItem *item, const char *name);
+
 /* Follow the renaming of a column; returns whether the item changed. */
 extern bool paimon_option_rename_column(PaimonOptionItem *item, const char *oldname, const char *newname);
 

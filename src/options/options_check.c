@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "access/reloptions.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
@@ -55,18 +57,33 @@ is_later_value(const PaimonOptionDef *def, const char *value)
 }
 
 static void
-refused_value(const char *relname, const PaimonOptionDef *def, const char *value)
+refused_value(const char *relname, const PaimonOptionDef *def, const char *name, const char *value)
 {
 	if (is_later_value(def, value))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("value \"%s\" of option \"%s\" of paimon table \"%s\" is not supported yet",
-						value, def->name, relname),
+						value, name, relname),
 				 errhint("The value must be %s.", paimon_option_allowed(def))));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid value \"%s\" for option \"%s\" of paimon table \"%s\"", value, def->name, relname),
+			 errmsg("invalid value \"%s\" for option \"%s\" of paimon table \"%s\"", value, name, relname),
 			 errdetail("The value must be %s.", paimon_option_allowed(def))));
+}
+
+/* Without white space around it, where that means nothing: who reads the value later need not think of it. */
+static char *
+trimmed(const PaimonOptionDef *def, const char *value)
+{
+	const char *end = value + strlen(value);
+
+	if (def->type == PAIMON_OPT_STRING)
+		return pstrdup(value);
+	while (isspace((unsigned char) *value))
+		value++;
+	while (end > value && isspace((unsigned char) end[-1]))
+		end--;
+	return pnstrdup(value, end - value);
 }
 
 PaimonOptionItem *
@@ -80,7 +97,7 @@ paimon_option_check(const char *relname, const char *name, const char *value)
 		unknown_option(relname, name);
 	item = palloc(sizeof(PaimonOptionItem));
 	item->name = paimon_option_canonical(name);
-	item->value = pstrdup(value != NULL ? value : "true");
+	item->value = trimmed(def, value != NULL ? value : "true");
 	if (def->state != PAIMON_OPT_IMPLEMENTED)
 		refused_option(relname, def, item->name);
 
@@ -89,7 +106,7 @@ paimon_option_check(const char *relname, const char *name, const char *value)
 		case PAIMON_OPT_COLUMN:
 		case PAIMON_OPT_COLUMNS:
 			if (paimon_parse_columns(item->value) == NIL)
-				refused_value(relname, def, item->value);
+				refused_value(relname, def, item->name, item->value);
 			break;
 		case PAIMON_OPT_STRING:
 			if (def->scope == PAIMON_OPT_PARENT && strcmp(item->value, PAIMON_MARK_VALUE) != 0)
@@ -101,7 +118,7 @@ paimon_option_check(const char *relname, const char *name, const char *value)
 			break;
 		default:
 			if (!paimon_option_parse(def, item->value, &number))
-				refused_value(relname, def, item->value);
+				refused_value(relname, def, item->name, item->value);
 			break;
 	}
 	return item;

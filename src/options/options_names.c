@@ -221,6 +221,24 @@ replace_in_list(List *names, const char *oldname, const char *newname)
 	return found ? buf.data : NULL;
 }
 
+void
+paimon_option_drop_column(PaimonOptionItem *item, const char *name)
+{
+	const PaimonOptionDef *def = paimon_option_find(item->name);
+	StringInfoData buf;
+	ListCell   *lc;
+
+	if (def == NULL || def->type != PAIMON_OPT_COLUMNS)
+		return;
+	initStringInfo(&buf);
+	foreach(lc, paimon_parse_columns(item->value))
+	{
+		if (strcmp(lfirst(lc), name) != 0)
+			appendStringInfo(&buf, "%s%s", buf.len > 0 ? "," : "", (char *) lfirst(lc));
+	}
+	item->value = buf.data;
+}
+
 bool
 paimon_option_rename_column(PaimonOptionItem *item, const char *oldname, const char *newname)
 {

@@ -20,13 +20,16 @@
 #define DAY INT64CONST(86400000)
 
 static const char *const engines[] = {"deduplicate", "partial-update", "aggregation", "first-row", NULL};
+static const char *const sort_orders[] = {"ascending", "descending", NULL};
+static const char *const null_strategies[] = {"merge", "ignore", "error", NULL};
 static const char *const bucket_functions[] = {"default", NULL};
 static const char *const bucket_functions_later[] = {"mod", "hive", NULL};
 static const char *const compressions[] = {"none", "zstd", NULL};
 static const char *const compressions_later[] = {"lz4", "lzo", "snappy", "gzip", "brotli", NULL};
 
 /* The position of a value in its list is its number in C. */
-StaticAssertDecl(PAIMON_ENGINE_DEDUPLICATE == 0, "order of engines");
+StaticAssertDecl(PAIMON_ENGINE_DEDUPLICATE == 0 && PAIMON_ENGINE_PARTIAL_UPDATE == 1 && PAIMON_ENGINE_AGGREGATION == 2 &&
+				 PAIMON_ENGINE_FIRST_ROW == 3, "order of engines");
 StaticAssertDecl(PAIMON_BUCKET_FUNCTION_DEFAULT == 0, "order of bucket functions");
 StaticAssertDecl(PAIMON_COMPRESSION_NONE == 0 && PAIMON_COMPRESSION_ZSTD == 1, "order of compressions");
 
@@ -36,10 +39,6 @@ StaticAssertDecl(PAIMON_COMPRESSION_NONE == 0 && PAIMON_COMPRESSION_ZSTD == 1, "
 	name, PAIMON_OPT_##type, PAIMON_OPT_IMPLEMENTED, PAIMON_OPT_##scope, PAIMON_OPT_##effect, deflt, doc, NULL
 #define NOT_YET(name, type, scope, effect, deflt, doc) \
 	{name, PAIMON_OPT_##type, PAIMON_OPT_NOT_YET, PAIMON_OPT_##scope, PAIMON_OPT_##effect, deflt, doc, NULL, 0, 0, NULL, NULL, -1, false}
-
-/* Options of which src/merge makes a plan: their values are checked there, too. */
-#define MERGING(name, type, scope, effect, deflt, doc) \
-	{name, PAIMON_OPT_##type, PAIMON_OPT_IMPLEMENTED, PAIMON_OPT_##scope, PAIMON_OPT_##effect, deflt, doc, NULL, 0, PG_INT64_MAX, NULL, NULL, -1, false}
 
 const PaimonOptionDef paimon_option_defs[] = {
 	/* ---- built ---- */
@@ -55,6 +54,63 @@ const PaimonOptionDef paimon_option_defs[] = {
 	{BUILT("merge-engine", ENUM, KEY_TABLE, WHOLE_TABLE, "deduplicate",
 		   "How rows with one key are merged."),
 	0, 0, engines, NULL, FIELD(merge_engine)},
+	{BUILT("sequence.field", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
+		   "Columns that decide which row of a key is the newest."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("sequence.field.sort-order", ENUM, KEY_TABLE, WHOLE_TABLE, "ascending",
+		   "Whether the columns of sequence.field compare ascending or descending."),
+	0, 0, sort_orders, NULL, -1, false},
+	{BUILT("rowkind.field", COLUMN, KEY_TABLE, WHOLE_TABLE, NULL,
+		   "Text column that holds the kind of each incoming row: +I, -U, +U or -D."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("ignore-delete", BOOL, KEY_TABLE, AT_ONCE, "false",
+		   "Retractions are dropped when they are written."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("ignore-update-before", BOOL, KEY_TABLE, AT_ONCE, "false",
+		   "Before-images of updates are dropped when they are written."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("partial-update.remove-record-on-delete", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
+		   "A delete removes the row under partial-update."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("partial-update.remove-record-on-sequence-group", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
+		   "Ordering columns of those sequence groups whose deletes remove the row."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("aggregation.remove-record-on-delete", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
+		   "A delete removes the row under aggregation."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("fields.default-aggregate-function", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
+		   "Aggregate function of columns that have none of their own."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("fields.<c>.aggregate-function", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
+		   "Aggregate function of a column."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("fields.<c>.ignore-retract", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
+		   "The column ignores retractions."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("fields.<c>[,<c>].sequence-group", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
+		   "Columns whose newest value these ordering columns decide."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("fields.<c>.list-agg-delimiter", STRING, KEY_TABLE, WHOLE_TABLE, ",",
+		   "Separator that listagg puts between values."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("fields.<c>.distinct", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
+		   "The column's collect or listagg keeps each value once."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("fields.<c>.nested-key", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
+		   "Columns that are the key of nested rows."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("fields.<c>.nested-key-null-strategy", ENUM, KEY_TABLE, WHOLE_TABLE, "merge",
+		   "What happens to nested rows with a NULL key: merge, ignore or error."),
+	0, 0, null_strategies, NULL, -1, false},
+	{BUILT("fields.<c>.nested-sequence-field", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
+		   "Nested columns that decide which nested row of a key is newest."),
+	0, 0, NULL, NULL, -1, false},
+	{BUILT("fields.<c>.count-limit", INT, KEY_TABLE, WHOLE_TABLE, "2147483647",
+		   "Largest number of nested rows kept."),
+	1, PG_INT32_MAX, NULL, NULL, -1, false},
+	{BUILT("fields.<c>.ts-field", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
+		   "Time field that merge_map_with_keytime compares."),
+	0, 0, NULL, NULL, -1, false},
 	{BUILT("write-buffer-size", SIZE, ANY_TABLE, AT_ONCE, "64 mb",
 		   "Memory for rows not in files yet: of a transaction, and of a bucket's memtable before it is flushed."),
 	64 * KB, 64 * GB, NULL, NULL, FIELD(write_buffer_size)},
@@ -144,44 +200,6 @@ const PaimonOptionDef paimon_option_defs[] = {
 	0, 0, NULL, NULL, -1, false},
 
 	/* ---- planned ---- */
-	MERGING("sequence.field", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Columns that decide which row of a key is the newest."),
-	MERGING("sequence.field.sort-order", STRING, KEY_TABLE, WHOLE_TABLE, "ascending",
-			"Whether the columns of sequence.field compare ascending or descending."),
-	MERGING("rowkind.field", COLUMN, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Text column that holds the kind of each incoming row: +I, -U, +U or -D."),
-	MERGING("ignore-delete", BOOL, KEY_TABLE, AT_ONCE, "false",
-			"Retractions are dropped when they are written."),
-	MERGING("ignore-update-before", BOOL, KEY_TABLE, AT_ONCE, "false",
-			"Before-images of updates are dropped when they are written."),
-	MERGING("partial-update.remove-record-on-delete", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
-			"A delete removes the row under partial-update."),
-	MERGING("partial-update.remove-record-on-sequence-group", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Ordering columns of those sequence groups whose deletes remove the row."),
-	MERGING("aggregation.remove-record-on-delete", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
-			"A delete removes the row under aggregation."),
-	MERGING("fields.default-aggregate-function", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Aggregate function of columns that have none of their own."),
-	MERGING("fields.<c>.aggregate-function", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Aggregate function of a column."),
-	MERGING("fields.<c>.ignore-retract", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
-			"The column ignores retractions."),
-	MERGING("fields.<c>[,<c>].sequence-group", COLUMNS, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Columns whose newest value these ordering columns decide."),
-	MERGING("fields.<c>.list-agg-delimiter", STRING, KEY_TABLE, WHOLE_TABLE, ",",
-			"Separator that listagg puts between values."),
-	MERGING("fields.<c>.distinct", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
-			"The column's collect or listagg keeps each value once."),
-	MERGING("fields.<c>.nested-key", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Columns that are the key of nested rows."),
-	MERGING("fields.<c>.nested-key-null-strategy", STRING, KEY_TABLE, WHOLE_TABLE, "merge",
-			"What happens to nested rows with a NULL key: merge, ignore or error."),
-	MERGING("fields.<c>.nested-sequence-field", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Nested columns that decide which nested row of a key is newest."),
-	MERGING("fields.<c>.count-limit", INT, KEY_TABLE, WHOLE_TABLE, "2147483647",
-			"Largest number of nested rows kept."),
-	MERGING("fields.<c>.ts-field", STRING, KEY_TABLE, WHOLE_TABLE, NULL,
-			"Time field that merge_map_with_keytime compares."),
 	NOT_YET("sequence.snapshot-ordering", BOOL, KEY_TABLE, WHOLE_TABLE, "false",
 			"The newest row of a key is the one of the later snapshot, not the one written later."),
 	NOT_YET("record-level.expire-time", DURATION, ANY_TABLE, AT_ONCE, NULL,

@@ -20,7 +20,7 @@ may_include()
 		return 0
 	fi
 	if [[ $1 == ddl ]]; then
-		[[ $2 == core || $2 == options || $2 == row || $2 == catalog || $2 == storage || $2 == memtable ]]
+		[[ $2 == core || $2 == options || $2 == row || $2 == catalog || $2 == storage || $2 == memtable || $2 == merge ]]
 		return
 	fi
 	[[ $(layer_of "$1") != none && $(layer_of "$2") != none && $(layer_of "$2") -le $(layer_of "$1") && $1 != core ]]
