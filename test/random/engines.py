@@ -6,7 +6,7 @@ Two parts.  Histories: the merge functions alone, through paimon.test_merge, whi
 up to three sessions, savepoints, flushes, compactions, restarts and old snapshots; read by scans, by key, in order, backward, part of the columns.
 
 Environment: SEED, ROUNDS (tables; 0: as many as fit), SECONDS (60), ONLY (just this round), STEPS (100 statements a table), HISTORIES (share of the time
-for the first part, 0.25), TRACE (file for all statements), QUERY_SECONDS (300).
+for the first part, 0.25), ENGINE (tables of that one only), TRACE (file for all statements), QUERY_SECONDS (300).
 """
 import os
 import random

@@ -25,13 +25,12 @@ my %elsewhere = (
 	'table "%s" was written by a newer version' => 'tables of newer versions',
 	'type %s cannot be in a key' => 'of a testing build only',
 	'option "%s" is not supported for paimon table' => 'options that never can be',
-	'cannot flush table' => 'of merge engines with options of theirs',
-	'cannot compact table' => 'of merge engines with options of theirs',
 	'cannot change access method of partitioned table "%s" because it has a primary key' => 'from 17 on',
-	'rows of table "%s" cannot be changed' => 'of merge engines with options of theirs',
-	'table "%s" cannot take back rows' => 'of merge engines with options of theirs',
-	'aggregate function %s of column' => 'of merge engines with options of theirs',
-	'this merge engine is not supported yet' => 'no option leads to it',
+	'cannot flush table' => 'isolation levels above READ COMMITTED; sql/flush.sql',
+	'cannot compact table' => 'isolation levels above READ COMMITTED; sql/compact.sql',
+	'cannot leave out a row of table' => 'triggers on a table with ignore-delete; sql/engines.sql',
+	'ON CONFLICT is not supported for partitioned table' => 'partitions with different merge engines; sql/engines.sql',
+	'ON CONFLICT DO UPDATE of all columns' => 'row security with a merge engine; sql/engines.sql',
 	'publication "%s" does not publish' => 'a warning; sql/publications.sql',
 );
 

@@ -4,6 +4,7 @@ One random table under random statements of several sessions, against the oracle
 The model: for each key, the records that were committed, in the order of commits, and for each session those of its open transaction, in the order in which
 they were written.  A session sees the committed ones (or those that its snapshot has) and its own behind them.
 """
+import os
 import random
 
 from engine_oracle import Refused, admitted, visible
@@ -26,6 +27,13 @@ class Ender(Driver):
     def __init__(self, server, rng, game):
         super().__init__(server, rng)
         self.game = game
+
+    def note(self, who, text):
+        """The trace has whole statements, to be played again."""
+        if os.environ.get('TRACE'):
+            self.history.append('%s: %s' % (who, text))
+        else:
+            super().note(who, text)
 
     def end(self, session, commit):
         committed = False
@@ -474,7 +482,9 @@ class Play:
         self.compare_all()
 
     def forget_history(self):
-        """After a rewrite the rows that are seen are all there is."""
+        """After a rewrite the rows that are seen are all there is; where rows may still come late, they are as if inserted."""
+        if self.table.late_sequence:
+            return
         for n in self.committed:
             row = self.row(n)
             self.committed[n] = [('UPDATE', row)] if row else []

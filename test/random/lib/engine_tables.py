@@ -1,5 +1,6 @@
 """Random tables of every merge engine and function: columns, options, values, and their text."""
 import json
+import os
 from decimal import Decimal
 
 from engine_oracle import RETRACT, Column, Group, Spec
@@ -167,6 +168,7 @@ class Table:
         self.clock = 0
         self.late = rng.random() < 0.5
         engine = rng.choice(['deduplicate', 'partial-update', 'partial-update', 'partial-update', 'aggregation', 'aggregation', 'aggregation', 'first-row'])
+        engine = os.environ.get('ENGINE') or engine
         self.spec = spec = Spec(engine)
         self.options = []
         self.kinds = rng.random() < 0.6
