@@ -449,7 +449,7 @@ make_room(WriteBuffer *wb, Relation rel)
 	{
 		Relation	other_rel = RelationIdGetRelation(fattest->relid);
 
-		if (other_rel == NULL || paimon_storage_id(other_rel) != fattest->storage_id)
+		if (other_rel == NULL || !paimon_storage_is_of(other_rel, fattest->storage_id))
 		{
 			/* Truncated or dropped by this transaction; might come back by ROLLBACK TO, so it is kept. */
 			if (other_rel != NULL)

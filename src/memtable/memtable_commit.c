@@ -508,7 +508,7 @@ collect(int *n)
 		rel = RelationIdGetRelation(wb->relid);
 		if (rel == NULL)
 			continue;			/* dropped in this transaction */
-		if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind) || paimon_storage_id(rel) != wb->storage_id)
+		if (!paimon_storage_is_of(rel, wb->storage_id))
 		{
 			RelationClose(rel); /* truncated or rewritten in this transaction (H21) */
 			continue;

@@ -16,6 +16,7 @@
 #include "utils/relcache.h"
 
 #include "memtable/memtable_internal.h"
+#include "memtable/table.h"
 #include "stop.h"
 
 static void
@@ -63,7 +64,7 @@ paimon_keylock_prepare(void)
 
 		if (rel == NULL)
 			continue;
-		if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind) && paimon_storage_id(rel) == storage_ids[i])
+		if (paimon_storage_is_of(rel, storage_ids[i]))
 		{
 			shared = paimon_shared_attach(rel, storage_ids[i], PAIMON_LEAVES * PAIMON_LEAF_BUCKETS);
 			append_locks(shared, rel);

@@ -169,6 +169,13 @@ set_plan(PaimonTable *table, Relation rel)
 }
 
 /* See table.h. */
+bool
+paimon_storage_is_of(Relation rel, uint64 storage_id)
+{
+	return RELKIND_HAS_STORAGE(rel->rd_rel->relkind) && rel->rd_rel->relam == paimon_table_am_oid() && paimon_storage_id(rel) == storage_id;
+}
+
+/* See table.h. */
 void
 paimon_table_release(PaimonTable *table)
 {

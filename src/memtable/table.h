@@ -40,6 +40,12 @@ typedef struct PaimonTable
  */
 extern PaimonTable *paimon_table_get(Relation rel, bool for_write);
 
+/*
+ * Is that the relation's storage now?  It may have another one since a row was written, or, after a change of its access method, none of ours.  Nothing is
+ * read of a relation that is not ours.
+ */
+extern bool paimon_storage_is_of(Relation rel, uint64 storage_id);
+
 /* Lets go of a handle, and its pin on shared memory, at the end of the transaction: for who visits many tables and stays. */
 extern void paimon_table_release(PaimonTable *table);
 

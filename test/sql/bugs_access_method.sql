@@ -1,0 +1,53 @@
+-- Rows written before the access method changes, in the same transaction: they belong to a storage that is not there any more
+CREATE TABLE bam (k int PRIMARY KEY, v int, t text) USING paimon WITH (bucket = 2, "write-buffer-size" = '64 kb');
+INSERT INTO bam SELECT g, g, md5(g::text) FROM generate_series(1, 100) g;
+-- committed as heap
+BEGIN;
+INSERT INTO bam SELECT g, -g, md5(g::text) FROM generate_series(90, 110) g;
+ALTER TABLE bam SET ACCESS METHOD heap;
+UPDATE bam SET v = 0 WHERE k = 1;
+COMMIT;
+SELECT count(*), sum(v) FROM bam;
+ALTER TABLE bam SET ACCESS METHOD paimon;
+-- prepared as heap
+BEGIN;
+UPDATE bam SET v = 1 WHERE k = 2;
+DELETE FROM bam WHERE k = 3;
+SELECT k FROM bam WHERE k < 5 ORDER BY k FOR UPDATE;
+ALTER TABLE bam SET ACCESS METHOD heap;
+PREPARE TRANSACTION 'bam';
+COMMIT PREPARED 'bam';
+SELECT count(*), sum(v) FROM bam;
+TRUNCATE bam;
+ALTER TABLE bam SET ACCESS METHOD paimon, SET ("write-buffer-size" = '64 kb');
+-- as heap while others need the memory of what was written before; forth and back again
+CREATE TABLE bam2 (LIKE bam INCLUDING ALL) USING paimon WITH ("write-buffer-size" = '64 kb');
+BEGIN;
+INSERT INTO bam SELECT g, g, md5(g::text) FROM generate_series(1, 400) g;
+SAVEPOINT a;
+ALTER TABLE bam SET ACCESS METHOD heap;
+INSERT INTO bam2 SELECT g, g, md5(g::text) FROM generate_series(1, 2000) g;
+UPDATE bam SET v = -v WHERE k <= 10;
+SAVEPOINT b;
+ALTER TABLE bam SET ACCESS METHOD paimon, SET ("write-buffer-size" = '64 kb');
+INSERT INTO bam2 SELECT g, g, md5(g::text) FROM generate_series(2001, 4000) g;
+UPDATE bam SET v = -v WHERE k BETWEEN 5 AND 20;
+SELECT count(*), sum(v) FROM bam;
+ROLLBACK TO b;
+SELECT count(*), sum(v) FROM bam;
+ALTER TABLE bam SET ACCESS METHOD paimon, SET ("write-buffer-size" = '64 kb');
+INSERT INTO bam SELECT g, 1, md5(g::text) FROM generate_series(401, 1500) g;
+SELECT count(*), sum(v) FROM bam;
+COMMIT;
+SELECT count(*), sum(v) FROM bam;
+BEGIN;
+INSERT INTO bam SELECT g, 2, md5(g::text) FROM generate_series(1, 400) g;
+SAVEPOINT a;
+ALTER TABLE bam SET ACCESS METHOD heap;
+INSERT INTO bam2 SELECT g, g, md5(g::text) FROM generate_series(4001, 6000) g;
+ROLLBACK TO a;
+INSERT INTO bam2 SELECT g, g, md5(g::text) FROM generate_series(6001, 8000) g;
+COMMIT;
+SELECT count(*), sum(v) FROM bam;
+SELECT count(*), sum(v) FROM bam2;
+DROP TABLE bam, bam2;
