@@ -48,6 +48,9 @@ index_validate_scan(Relation rel, Relation index, struct IndexInfo *info, Snapsh
 static bool
 needs_toast_table(Relation rel)
 {
+	/* Core makes the TOAST table before it rewrites a table, and for the rewritten one only if there is one. */
+	if (OidIsValid(paimon_becomes_heap) && RelationGetRelid(rel) == paimon_becomes_heap)
+		return GetHeapamTableAmRoutine()->relation_needs_toast_table(rel);
 	return false;				/* large values lie in runs and in the log, compressed with the others */
 }
 

@@ -440,6 +440,24 @@ check_tree(Oid relid, AlterTableStmt *stmt)
 	}
 }
 
+/* Runs a statement that makes the table one of another access method. */
+static void
+run_leaving(DdlFrame *frame, Oid relid, AlterTableStmt *stmt)
+{
+	Oid			outer = paimon_becomes_heap;
+
+	PG_TRY();
+	{
+		paimon_becomes_heap = relid;
+		paimon_ddl_run(frame, (Node *) stmt, frame->context);
+	}
+	PG_FINALLY();
+	{
+		paimon_becomes_heap = outer;
+	}
+	PG_END_TRY();
+}
+
 static void
 run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 {
@@ -470,7 +488,9 @@ run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 		paimon_ddl_reset_storage(plan->relid);
 	if (frame->may_lose_key != NIL)
 		run_drops(frame, plan, stmt);
-	if (!whole)
+	if (!whole && plan->am_changes && !plan->will_be_paimon)
+		run_leaving(frame, plan->relid, with_commands(stmt, plan->rest));
+	else if (!whole)
 		paimon_ddl_run(frame, (Node *) with_commands(stmt, plan->rest), frame->context);
 	CommandCounterIncrement();
 

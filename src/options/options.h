@@ -119,6 +119,9 @@ extern Oid	paimon_key_am_oid(void);
  */
 extern bool paimon_is_table(Oid relid);
 
+/* The table that the running ALTER TABLE makes one of heap: it needs what a heap table needs.  Else InvalidOid. */
+extern Oid	paimon_becomes_heap;
+
 /* ---- DDL (see ddl/README.md) ---- */
 
 /* Option that marks a partitioned table as ours, and its value. */

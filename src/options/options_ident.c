@@ -47,6 +47,8 @@ paimon_key_am_oid(void)
 	return am_oid("paimon_key", AMTYPE_INDEX);
 }
 
+Oid			paimon_becomes_heap = InvalidOid;
+
 bool
 paimon_is_table(Oid relid)
 {

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'lib
 from pgwire import Hung, Lost, ServerError               # noqa: E402
 from server import Server                                # noqa: E402
 from sessions import Driver, Failure, Session            # noqa: E402
-from twins import Twins                                  # noqa: E402
+from twins import OTHERS, Twins                                  # noqa: E402
 
 
 class Round:
@@ -35,6 +35,8 @@ class Round:
     # ---- running and comparing ----
 
     def run(self, session, sql, copy_data=None):
+        if OTHERS in sql and self.twins.added:
+            sql = sql.replace(OTHERS, ''.join(', %s = EXCLUDED.%s' % (name, name) for name, _ in self.extra_columns(session)))
         rows = self.driver.run(session, sql, copy_data)
         return sorted(rows, key=str), session.conn.tag
 
@@ -416,7 +418,7 @@ class Round:
         for name, kind in self.extra_columns(session):
             choices += ['DROP COLUMN ' + name, 'DROP COLUMN %s, ADD COLUMN x%d int DEFAULT 7' % (name, t.added), 'RENAME COLUMN %s TO x%d' % (name, t.added),
                         'ALTER COLUMN %s TYPE text' % name if kind != 'text' else 'ALTER COLUMN %s TYPE int USING length(%s)' % (name, name),
-                        'ALTER COLUMN %s SET DEFAULT NULL' % name, 'ALTER COLUMN %s SET NOT NULL' % name, 'ALTER COLUMN %s DROP NOT NULL' % name]
+                        'ALTER COLUMN %s SET DEFAULT NULL' % name if kind == 'text' else 'ALTER COLUMN %s DROP NOT NULL' % name]
         if not t.partitioned:
             choices += {'int': ['ALTER COLUMN k1 TYPE bigint', 'ALTER COLUMN k1 TYPE int'], 'text': ['ALTER COLUMN k1 TYPE varchar', 'ALTER COLUMN k1 TYPE text'],
                         'varchar': ['ALTER COLUMN k1 TYPE varchar(60)', 'ALTER COLUMN k1 TYPE text']}.get(t.kind, [])

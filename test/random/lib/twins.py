@@ -35,6 +35,7 @@ VALUES = {
     'f': ('float4', ['(({g}) + ({s}))::float4 / 7', "'-0'::float4", "'NaN'::float4"]),
     'o': ('bool', ['({s}) % 2 = 0', 'NULL::bool']),
 }
+OTHERS = '/* others */'    # in a statement that sets all columns: those that the test has added
 FAR = 10000000    # added to g: away from all other rows
 
 
@@ -137,7 +138,7 @@ class Twins:
         names = self.names()
         sql = 'INSERT INTO %s (%s) %s' % (self.heap, ', '.join(names), select)
         if self.kind:
-            sql += ' ON CONFLICT (%s) DO UPDATE SET %s' % (', '.join(self.key_names), ', '.join('%s = EXCLUDED.%s' % (n, n) for n in names))
+            sql += ' ON CONFLICT (%s) DO UPDATE SET %s%s' % (', '.join(self.key_names), ', '.join('%s = EXCLUDED.%s' % (n, n) for n in names), OTHERS)
         return sql
 
     def set_values(self, salt):
