@@ -297,6 +297,7 @@ typedef struct PaimonUnit
 	uint32_t	crc;
 	uint32_t	off;			/* in the group */
 	const uint8_t *raw;			/* once opened */
+	uint32_t	singles;		/* items given one by one */
 	uint64_t   *words;			/* items as words, once made (value columns) */
 	uint32_t   *offsets;		/* count + 1 offsets in raw, once made (keys) */
 } PaimonUnit;
@@ -329,6 +330,8 @@ extern PaimonResult paimon_seq_words(PaimonGroupContext *g, PaimonSeq *s, Paimon
 									 uint64_t *out);
 extern PaimonResult paimon_seq_word(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width,
 									uint32_t item, uint64_t *out);
+extern PaimonResult paimon_seq_range(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width,
+									 uint32_t first, uint32_t count, uint64_t *out);
 extern PaimonResult paimon_seq_unit_offsets(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit);
 
 /* ---------- encoding of columns (core_column_encode.c, core_column_dict.c, core_column_seq_write.c) ---------- */
@@ -408,6 +411,8 @@ typedef struct PaimonColumn
 
 extern PaimonResult paimon_column_load_head(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *out);
 extern PaimonResult paimon_column_values(PaimonGroupContext *g, PaimonColumn *c);
+extern PaimonResult paimon_column_range(PaimonGroupContext *g, PaimonColumn *c, uint32_t first, uint32_t count,
+										uint64_t *values, bool *nulls);
 extern PaimonResult paimon_column_value(PaimonGroupContext *g, PaimonColumn *c, uint32_t row, uint64_t *value,
 										bool *isnull);
 

@@ -269,6 +269,102 @@ paimon_column_values(PaimonGroupContext *g, PaimonColumn *c)
 	return r;
 }
 
+/* Items in front of a row; the column has a bitmap. */
+static inline uint32_t
+items_before(const PaimonGroupContext *g, const PaimonColumn *c, uint32_t row)
+{
+	uint64_t	before = bitmap_word(c->bitmap, g->nrows, row / 64) & ((UINT64_C(1) << (row % 64)) - 1);
+
+	return c->rank[row / 64] + row % 64 - (uint32_t) __builtin_popcountll(before);
+}
+
+/* Item `code` of the dictionary. */
+static PaimonResult
+dict_entry(PaimonGroupContext *g, PaimonColumn *c, uint64_t code, uint64_t *value)
+{
+	uint32_t	entry = (uint32_t) code;
+	PaimonResult r;
+
+	if (code >= c->ndict)
+		return PAIMON_CORRUPT;
+	if (c->dict != NULL)
+		*value = c->dict[entry];
+	else if (!holds_words(c))
+		return paimon_seq_word(g, &c->seq, item_form(c), item_width(c), entry, value);
+	else if ((r = paimon_packed_need(g, &c->dict_packed, entry, 1)) != PAIMON_OK)
+		return r;
+	else
+		*value = paimon_packed_get(&c->dict_packed, entry);
+	return PAIMON_OK;
+}
+
+/* Items first .. first + count - 1 of a loaded column that has so many. */
+static PaimonResult
+range_items(PaimonGroupContext *g, PaimonColumn *c, uint32_t first, uint32_t count, uint64_t *out)
+{
+	PaimonResult r;
+
+	if (c->entry.encoding == PAIMON_ENC_UNITS)
+		return paimon_seq_range(g, &c->seq, item_form(c), item_width(c), first, count, out);
+	if ((r = paimon_packed_need(g, &c->packed, first, count)) != PAIMON_OK)
+		return r;
+	paimon_packed_unpack(&c->packed, first, count, out);
+	if (c->entry.encoding != PAIMON_ENC_DICT)
+		return PAIMON_OK;
+
+	/* a dictionary that is not much longer is worth decoding: it will be used again */
+	if (c->ndict <= 4 * count && (r = decode_dict(g, c)) != PAIMON_OK)
+		return r;
+	for (uint32_t i = 0; i < count && r == PAIMON_OK; i++)
+		r = dict_entry(g, c, out[i], &out[i]);
+	return r;
+}
+
+/* Rows first .. first + count - 1 (all < nrows); see paimon_group_range. */
+PaimonResult
+paimon_column_range(PaimonGroupContext *g, PaimonColumn *c, uint32_t first, uint32_t count, uint64_t *values, bool *nulls)
+{
+	uint32_t	item = first;
+	uint32_t	nitems = count;
+	PaimonResult r;
+
+	if (c->values != NULL)
+	{
+		memcpy(values, c->values + first, count * sizeof(uint64_t));
+		if (c->nulls != NULL)
+			memcpy(nulls, c->nulls + first, count * sizeof(bool));
+		return PAIMON_OK;
+	}
+	if ((r = load(g, c)) != PAIMON_OK)
+		return r;
+	if (c->nitems == 0)
+	{
+		memset(values, 0, count * sizeof(uint64_t));
+		memset(nulls, true, count * sizeof(bool));
+		return PAIMON_OK;
+	}
+	if (c->bitmap != NULL)
+	{
+		item = items_before(g, c, first);
+		nitems = (first + count < g->nrows ? items_before(g, c, first + count) : c->nitems) - item;
+	}
+
+	/* items at the end first, as in spread */
+	if (nitems > 0 && (r = range_items(g, c, item, nitems, values + (count - nitems))) != PAIMON_OK)
+		return r;
+	if (c->bitmap != NULL)
+	{
+		uint32_t	src = count - nitems;
+
+		for (uint32_t i = 0; i < count; i++)
+		{
+			nulls[i] = bitmap_null(c->bitmap, first + i);
+			values[i] = nulls[i] ? 0 : values[src++];
+		}
+	}
+	return PAIMON_OK;
+}
+
 /* One row (< nrows) of the column; 0 for a null. */
 PaimonResult
 paimon_column_value(PaimonGroupContext *g, PaimonColumn *c, uint32_t row, uint64_t *value, bool *isnull)
@@ -292,26 +388,11 @@ paimon_column_value(PaimonGroupContext *g, PaimonColumn *c, uint32_t row, uint64
 		return PAIMON_OK;
 	}
 	if (c->bitmap != NULL)
-	{
-		uint64_t	before = bitmap_word(c->bitmap, g->nrows, row / 64) & ((UINT64_C(1) << (row % 64)) - 1);
-
-		item = c->rank[row / 64] + row % 64 - (uint32_t) __builtin_popcountll(before);
-	}
+		item = items_before(g, c, row);
 	if (c->entry.encoding == PAIMON_ENC_UNITS)
 		return paimon_seq_word(g, &c->seq, item_form(c), item_width(c), item, value);
 	if ((r = paimon_packed_need(g, &c->packed, item, 1)) != PAIMON_OK)
 		return r;
 	*value = paimon_packed_get(&c->packed, item);
-	if (c->entry.encoding != PAIMON_ENC_DICT)
-		return PAIMON_OK;
-	if (*value >= c->ndict)
-		return PAIMON_CORRUPT;
-	item = (uint32_t) *value;
-	if (c->dict != NULL)
-		*value = c->dict[item];
-	else if (!holds_words(c))
-		return paimon_seq_word(g, &c->seq, item_form(c), item_width(c), item, value);
-	else if ((r = paimon_packed_need(g, &c->dict_packed, item, 1)) == PAIMON_OK)
-		*value = paimon_packed_get(&c->dict_packed, item);
-	return r;
+	return c->entry.encoding == PAIMON_ENC_DICT ? dict_entry(g, c, *value, value) : PAIMON_OK;
 }

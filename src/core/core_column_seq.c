@@ -22,6 +22,9 @@
 /* zstd writes at least 4 bytes for each block of at most 128 kB. */
 #define ZSTD_EXPANSION_MAX	32768
 
+/* Of a unit's varlenas one in so many may be made by itself, in turn. */
+#define SINGLES_SHARE		16
+
 static ZSTD_DCtx *
 decompressor(void)
 {
@@ -161,7 +164,12 @@ paimon_seq_open_unit(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit)
 		return PAIMON_CORRUPT;
 	if (u->stored_len > 0)
 	{
-		stored = s->all != NULL ? s->all + (u->off - s->off) : g->src.fetch(g->src.arg, u->off, u->stored_len);
+		if (s->all != NULL)
+			stored = s->all + (u->off - s->off);
+		else if (u->stored_len < u->raw_len && g->src.peek != NULL)
+			stored = g->src.peek(g->src.arg, u->off, u->stored_len);
+		else
+			stored = g->src.fetch(g->src.arg, u->off, u->stored_len);
 		if (stored == NULL)
 			return PAIMON_NO_MEMORY;
 	}
@@ -255,28 +263,88 @@ paimon_seq_words(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint3
 	return r;
 }
 
-/* One item as a word; its unit stays decoded. */
+/* Makes all words of a unit. */
+static PaimonResult
+need_words(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width, uint32_t unit)
+{
+	PaimonUnit *u = &s->units[unit];
+	PaimonResult r;
+	uint64_t   *words;
+
+	if (u->words != NULL)
+		return PAIMON_OK;
+	if ((r = paimon_seq_open_unit(g, s, unit)) != PAIMON_OK)
+		return r;
+	words = paimon_core_alloc(&g->a, u->count * sizeof(uint64_t));
+	if (words == NULL)
+		return PAIMON_NO_MEMORY;
+	if ((r = unit_words(g, s, u, form, width, words)) != PAIMON_OK)
+		return r;
+	u->words = words;
+	return PAIMON_OK;
+}
+
+/* One varlena of an opened unit, in memory of its own.  The lengths add up to the unit's, as opening it has found. */
+static PaimonResult
+single_varlena(PaimonGroupContext *g, const PaimonSeq *s, const PaimonUnit *u, uint32_t item, uint64_t *out)
+{
+	uint64_t	start = sum_lengths(s, u->first, item - u->first);
+	uint64_t	len = paimon_packed_get(&s->lens, item);
+	uint8_t    *pos;
+
+	if (len > PAIMON_VARLENA_MAX)
+		return PAIMON_CORRUPT;
+	pos = paimon_core_alloc(&g->a, PAIMON_VARLENA_ROOM(len));
+	if (pos == NULL)
+		return PAIMON_NO_MEMORY;
+	*out = (uint64_t) (uintptr_t) paimon_varlena_put(&pos, u->raw + start, (uint32_t) len);
+	return PAIMON_OK;
+}
+
+/*
+ * One item as a word.  Its unit stays open.  A few varlenas of a unit are made one by one; who asks for more gets all.
+ */
 PaimonResult
 paimon_seq_word(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width, uint32_t item, uint64_t *out)
 {
 	uint32_t	unit = paimon_seq_find_unit(s, item);
 	PaimonUnit *u = &s->units[unit];
+	PaimonResult r;
 
-	if (u->words == NULL)
+	if (u->words == NULL && form == PAIMON_ITEM_VARLENA && u->singles < u->count / SINGLES_SHARE)
 	{
-		PaimonResult r = paimon_seq_open_unit(g, s, unit);
-		uint64_t   *words;
+		if ((r = paimon_seq_open_unit(g, s, unit)) != PAIMON_OK)
+			return r;
+		u->singles++;
+		return single_varlena(g, s, u, item, out);
+	}
+	if ((r = need_words(g, s, form, width, unit)) != PAIMON_OK)
+		return r;
+	*out = u->words[item - u->first];
+	return PAIMON_OK;
+}
+
+/* Items first .. first + count - 1 (all < s->nitems) as words; their units are decoded and stay so. */
+PaimonResult
+paimon_seq_range(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width, uint32_t first, uint32_t count,
+				 uint64_t *out)
+{
+	uint32_t	end = first + count;
+
+	for (uint32_t unit = paimon_seq_find_unit(s, first); first < end; unit++)
+	{
+		PaimonUnit *u = &s->units[unit];
+		PaimonResult r = need_words(g, s, form, width, unit);
+		uint32_t	n = u->first + u->count - first;
 
 		if (r != PAIMON_OK)
 			return r;
-		words = paimon_core_alloc(&g->a, u->count * sizeof(uint64_t));
-		if (words == NULL)
-			return PAIMON_NO_MEMORY;
-		if ((r = unit_words(g, s, u, form, width, words)) != PAIMON_OK)
-			return r;
-		u->words = words;
+		if (n > end - first)
+			n = end - first;
+		memcpy(out, u->words + (first - u->first), n * sizeof(uint64_t));
+		first += n;
+		out += n;
 	}
-	*out = u->words[item - u->first];
 	return PAIMON_OK;
 }
 

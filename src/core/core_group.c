@@ -199,6 +199,19 @@ paimon_group_value(PaimonGroup *g, uint32_t column, uint32_t row, uint64_t *valu
 	return paimon_column_value(&g->ctx, c, row, value, isnull);
 }
 
+PaimonResult
+paimon_group_range(PaimonGroup *g, uint32_t column, uint32_t first, uint32_t count, uint64_t *values, bool *nulls)
+{
+	PaimonColumn *c;
+	PaimonResult r = paimon_group_column(g, column + PAIMON_COLUMN_FIRST, &c);
+
+	if (r != PAIMON_OK)
+		return r;
+	if (count == 0 || first >= g->ctx.nrows || count > g->ctx.nrows - first)
+		return count == 0 ? PAIMON_OK : PAIMON_CORRUPT;
+	return paimon_column_range(&g->ctx, c, first, count, values, nulls);
+}
+
 /* Parses the head of the kind column when it is first touched. */
 static PaimonResult
 load_kinds(PaimonGroup *g, PaimonColumn **out)

@@ -98,13 +98,15 @@ typedef struct PaimonGroup PaimonGroup;
 /*
  * Where an open group gets its bytes.  fetch returns bytes [off, off + len) of the group in one piece, valid as long as the
  * allocator's memory; the server copies them from the pages that hold them, so that a point lookup touches only the pages of
- * the units it needs.  fetch may throw (ereport) but never returns NULL.
+ * the units it needs.  fetch may throw (ereport) but never returns NULL.  peek (NULL: fetch does) is the same for bytes that are looked at only
+ * until the next call of either: compressed ones, of which nothing need be kept.
  */
 typedef struct PaimonGroupSource
 {
 	uint32_t	len;
 	const uint8_t *(*fetch) (void *arg, uint32_t off, uint32_t len);
 	void	   *arg;
+	const uint8_t *(*peek) (void *arg, uint32_t off, uint32_t len);
 } PaimonGroupSource;
 
 /*
@@ -147,6 +149,13 @@ extern PaimonResult paimon_group_values(PaimonGroup *g, uint32_t column, const u
 extern PaimonResult paimon_group_value(PaimonGroup *g, uint32_t column, uint32_t row, uint64_t *value, bool *isnull);
 
 /*
+ * Rows first .. first + count - 1 into values[0 .. count), without decoding the rest where the encoding allows it (units of byte sequences are decoded whole).
+ * nulls[0 .. count) is filled if the column has nulls in any row (see its statistics), else not touched; nulls have the value 0.
+ */
+extern PaimonResult paimon_group_range(PaimonGroup *g, uint32_t column, uint32_t first, uint32_t count, uint64_t *values,
+									   bool *nulls);
+
+/*
  * Keys.  Whole column: keys[i] points into memory of the allocator, prefixes[i] = paimon_key_prefix(keys[i]).
  * The key length is the same for all rows when *fixed_len > 0.
  */
@@ -160,6 +169,9 @@ extern PaimonResult paimon_group_prefixes(PaimonGroup *g, const uint64_t **prefi
 
 /* One key, into memory of the allocator or of the group's data. */
 extern PaimonResult paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key);
+
+/* The same, but a key that has to be put together goes into room[0 .. size) if it fits. */
+extern PaimonResult paimon_group_key_into(PaimonGroup *g, uint32_t row, uint8_t *room, uint32_t size, PaimonBytes *key);
 
 /*
  * First row whose key is >= the given one (nrows if none), without decoding the whole key column; *equal says whether that row has

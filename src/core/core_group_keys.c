@@ -307,6 +307,12 @@ paimon_group_prefixes(PaimonGroup *g, const uint64_t **prefixes, uint32_t *fixed
 PaimonResult
 paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key)
 {
+	return paimon_group_key_into(g, row, NULL, 0, key);
+}
+
+PaimonResult
+paimon_group_key_into(PaimonGroup *g, uint32_t row, uint8_t *room, uint32_t size, PaimonBytes *key)
+{
 	PaimonKeyColumn *k = &g->key;
 	PaimonResult r = load_keys(g);
 	const uint8_t *suffix = NULL;
@@ -344,7 +350,7 @@ paimon_group_key(PaimonGroup *g, uint32_t row, PaimonBytes *key)
 		return r;
 	else if ((word = paimon_packed_get(&k->packed, row)) > word_max(k->suffix_len))
 		return PAIMON_CORRUPT;
-	data = paimon_core_alloc(&g->ctx.a, (size_t) len + 1);
+	data = room != NULL && len <= size ? room : paimon_core_alloc(&g->ctx.a, (size_t) len + 1);
 	if (data == NULL)
 		return PAIMON_NO_MEMORY;
 	memcpy(data, k->prefix.data, k->prefix.len);

@@ -160,7 +160,7 @@ decode(const UnitGroup *g, uint8_t *data, uint32_t len, uint32_t c, bool single)
 {
 	UnitArena	arena;
 	PaimonAllocator alloc = unit_arena_init(&arena);
-	PaimonGroupSource src = {len, direct_fetch, data};
+	PaimonGroupSource src = {len, direct_fetch, data, NULL};
 	double		best = 1e18;
 
 	for (int k = 0; k < 25; k++)

@@ -122,6 +122,40 @@ check_single(const UnitGroup *g, PaimonGroup *r)
 	}
 }
 
+/* Any rows of a column as ranges, each into memory of just their size; and keys into room that may be too small. */
+static void
+check_ranges(const UnitGroup *g, PaimonGroup *r)
+{
+	for (uint32_t k = 0; k < 40; k++)
+	{
+		uint32_t	first = (uint32_t) unit_below(g->in.nrows);
+		uint32_t	most = unit_below(3) ? 70 : g->in.nrows;
+		uint32_t	count = 1 + (uint32_t) unit_below(g->in.nrows - first < most ? g->in.nrows - first : most);
+		uint64_t   *values = malloc(count * sizeof(uint64_t));
+		uint8_t    *room = malloc(20);
+		PaimonBytes key;
+
+		for (uint32_t c = 0; c < g->in.ncolumns; c++)
+		{
+			PaimonColumnStats s;
+			bool	   *nulls = NULL;
+
+			paimon_group_column_stats(r, c, &s);
+			if (s.null_count > 0)
+				nulls = malloc(count);
+			CHECK_EQ(paimon_group_range(r, c, first, count, values, nulls), PAIMON_OK);
+			for (uint32_t i = 0; i < count; i++)
+				CHECK_MSG(unit_group_same(g, c, first + i, values[i], nulls != NULL && nulls[i]), "column %u row %u + %u", c, first, i);
+			CHECK_EQ(paimon_group_range(r, c, first, g->in.nrows - first + 1, values, nulls), PAIMON_CORRUPT);
+			free(nulls);
+		}
+		CHECK_EQ(paimon_group_key_into(r, first, room, 20, &key), PAIMON_OK);
+		CHECK(unit_group_key_cmp(&key, &g->keys[first]) == 0);
+		free(values);
+		free(room);
+	}
+}
+
 static void
 check_seek_one(const UnitGroup *g, PaimonGroup *r, const uint8_t *key, uint32_t len)
 {
@@ -200,12 +234,19 @@ check_group(const UnitGroup *g)
 	CHECK_EQ(paimon_group_encode(&g->in, &coded_alloc, &data, &len), PAIMON_OK);
 	r = reopen(g, data, len);
 	check_stats(g, r);
+	check_ranges(g, r);
 	check_single(g, r);
+	check_ranges(g, r);
 	check_seek(g, r);
 	check_seek_all(g, r);
 	check_whole(g, r);
 	check_single(g, r);
 	CHECK_EQ(paimon_group_check(r), PAIMON_OK);
+	r = reopen(g, data, len);
+	check_single(g, r);
+	check_ranges(g, r);
+	check_whole(g, r);
+	check_ranges(g, r);
 	r = reopen(g, data, len);
 	check_whole(g, r);
 	check_seek(g, r);

@@ -32,6 +32,9 @@ typedef struct UnitSource
 	uint64_t	fetched;		/* bytes */
 } UnitSource;
 
+/* What peek gave last: freed at the next call, so that sanitizers see who still looks at it. */
+static UNIT_UNUSED uint8_t *unit_peeked;
+
 static UNIT_UNUSED const uint8_t *
 unit_source_fetch(void *arg, uint32_t off, uint32_t len)
 {
@@ -43,16 +46,35 @@ unit_source_fetch(void *arg, uint32_t off, uint32_t len)
 		fprintf(stderr, "fetch of %u bytes at %u of %u\n", len, off, s->len);
 		abort();
 	}
+	free(unit_peeked);
+	unit_peeked = NULL;
 	copy = paimon_core_alloc(&s->alloc, len);
 	memcpy(copy, s->data + off, len);
 	s->fetched += len;
 	return copy;
 }
 
+static UNIT_UNUSED const uint8_t *
+unit_source_peek(void *arg, uint32_t off, uint32_t len)
+{
+	UnitSource *s = arg;
+
+	if (off > s->len || len > s->len - off)
+	{
+		fprintf(stderr, "peek at %u bytes at %u of %u\n", len, off, s->len);
+		abort();
+	}
+	free(unit_peeked);
+	unit_peeked = malloc(len > 0 ? len : 1);
+	memcpy(unit_peeked, s->data + off, len);
+	s->fetched += len;
+	return unit_peeked;
+}
+
 static UNIT_UNUSED PaimonGroupSource
 unit_source(UnitSource *s, const uint8_t *data, uint32_t len, const PaimonAllocator *alloc)
 {
-	PaimonGroupSource src = {len, unit_source_fetch, s};
+	PaimonGroupSource src = {len, unit_source_fetch, s, unit_source_peek};
 
 	s->data = data;
 	s->len = len;
