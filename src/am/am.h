@@ -51,7 +51,7 @@ extern void paimon_scan_end(TableScanDesc scan);
 extern void paimon_scan_rescan(TableScanDesc scan, struct ScanKeyData *key, bool set_params, bool allow_strat,
 							   bool allow_sync, bool allow_pagemode);
 extern bool paimon_scan_getnextslot(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot);
-extern void paimon_put_row(TupleTableSlot *slot, PaimonTable *table, const PaimonRowRef *row, bool whole);
+extern void paimon_put_row(TupleTableSlot *slot, PaimonTable *table, const PaimonRowRef *row, PaimonDecode decode);
 
 /* am_fetch.c */
 typedef struct PaimonIndexFetch
@@ -59,7 +59,7 @@ typedef struct PaimonIndexFetch
 	IndexFetchTableData base;
 	PaimonTable *table;
 	const PaimonRowRef *row;	/* the index scan has just found this row; NULL: none */
-	bool		whole;			/* it reads a range: decode columns whole */
+	PaimonDecode decode;		/* single rows or a range */
 	bool		key_only;		/* nobody will look at the row: an index-only scan */
 } PaimonIndexFetch;
 

@@ -49,7 +49,7 @@ paimon_index_fetch_tuple(struct IndexFetchTableData *data, ItemPointer tid, Snap
 	if (fetch->row != NULL && ItemPointerEquals((ItemPointer) &fetch->row->tid, tid))
 	{
 		if (!fetch->key_only)
-			paimon_put_row(slot, fetch->table, fetch->row, fetch->whole);
+			paimon_put_row(slot, fetch->table, fetch->row, fetch->decode);
 		return true;
 	}
 	return paimon_tuple_fetch_row_version(data->rel, tid, snapshot, slot);
@@ -112,7 +112,7 @@ paimon_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot,
 	}
 	if (!paimon_resolve_tid(table, rel, tid, &row) || paimon_kind_is_removal(row.kind))
 		return false;
-	paimon_put_row(slot, table, &row, false);
+	paimon_put_row(slot, table, &row, PAIMON_DECODE_SINGLE);
 	if (snapshot != NULL && snapshot->snapshot_type != SNAPSHOT_ANY)
 	{
 		PaimonBytes key;

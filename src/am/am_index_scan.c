@@ -25,8 +25,12 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* After so many rows of one group its columns are decoded whole: until then value by value is less work. */
-#define ROWS_BEFORE_WHOLE 256
+/*
+ * The first rows of a range are decoded value by value, then in blocks, and whole columns from the group on that begins after so many: a scan that has
+ * come so far is long.
+ */
+#define ROWS_BEFORE_BLOCKS	8
+#define ROWS_BEFORE_WHOLE	6000
 
 /* Where a scan stands. */
 typedef struct KeyPosition
@@ -51,8 +55,9 @@ typedef struct KeyScan
 	KeyPosition at;
 	PaimonRowRef row;			/* given last */
 	StringInfoData from;		/* bound of the reader, if the scan has turned round */
-	const PaimonRunGroup *group;	/* of the last row, and how many rows of it came one after the other */
-	int			group_rows;
+	const PaimonRunGroup *group;	/* of the last row, and how its columns are decoded */
+	PaimonDecode decode;
+	int64		range_rows;		/* given since the range was begun */
 	/* mark and restore */
 	KeyPosition mark;
 	StringInfoData mark_key;
@@ -158,7 +163,7 @@ prepare_index_only(IndexScanDesc scan, KeyScan *ks)
 
 /* The present row's key columns as an index tuple. */
 static void
-form_index_tuple(IndexScanDesc scan, KeyScan *ks, bool whole)
+form_index_tuple(IndexScanDesc scan, KeyScan *ks)
 {
 	TupleDesc	desc = scan->xs_itupdesc;
 	Datum		values[INDEX_MAX_KEYS];
@@ -166,7 +171,7 @@ form_index_tuple(IndexScanDesc scan, KeyScan *ks, bool whole)
 	MemoryContext old;
 
 	MemoryContextReset(ks->itup_cxt);
-	paimon_slot_store(ks->slot, ks->table, &ks->row, whole);
+	paimon_slot_store(ks->slot, ks->table, &ks->row, ks->decode);
 	for (int i = 0; i < desc->natts; i++)
 	{
 		values[i] = (Datum) 0;
@@ -244,6 +249,8 @@ start(IndexScanDesc scan, KeyScan *ks, bool forward)
 	ks->at.segment = forward ? -1 : ks->plan.nsegments;
 	ks->at.on_row = ks->at.in_range = ks->at_mark = false;
 	ks->group = NULL;
+	ks->range_rows = 0;
+	ks->decode = PAIMON_DECODE_SINGLE;
 	ks->started = true;
 	if (scan->xs_snapshot != NULL)
 		PredicateLockRelation(scan->heapRelation, scan->xs_snapshot);
@@ -345,13 +352,31 @@ next_row(KeyScan *ks)
 	}
 }
 
+/* How the columns of the row at hand are to be decoded. */
+static void
+choose_decoding(KeyScan *ks)
+{
+	if (!ks->at.in_range)
+	{
+		ks->decode = PAIMON_DECODE_SINGLE;
+		return;
+	}
+	ks->range_rows++;
+	if (ks->row.group != ks->group && ks->row.group != NULL)
+	{
+		ks->group = ks->row.group;
+		ks->decode = ks->range_rows > ROWS_BEFORE_WHOLE ? PAIMON_DECODE_WHOLE : PAIMON_DECODE_SINGLE;
+	}
+	if (ks->decode == PAIMON_DECODE_SINGLE && ks->range_rows > ROWS_BEFORE_BLOCKS)
+		ks->decode = PAIMON_DECODE_BLOCK;
+}
+
 bool
 paimon_key_gettuple(IndexScanDesc scan, ScanDirection direction)
 {
 	KeyScan    *ks = scan->opaque;
 	PaimonIndexFetch *fetch = (PaimonIndexFetch *) scan->xs_heapfetch;
 	bool		forward = !ScanDirectionIsBackward(direction);
-	bool		whole;
 
 	if (!ks->started)
 		start(scan, ks, forward);
@@ -367,17 +392,15 @@ paimon_key_gettuple(IndexScanDesc scan, ScanDirection direction)
 	ks->at_mark = false;
 	if (!ks->at.on_row)
 		return false;
-	ks->group_rows = ks->row.group == ks->group ? ks->group_rows + 1 : 1;
-	ks->group = ks->row.group;
-	whole = ks->group != NULL && ks->group_rows > ROWS_BEFORE_WHOLE;
+	choose_decoding(ks);
 	scan->xs_heaptid = ks->row.tid;
 	scan->xs_recheck = !ks->plan.exact;
 	if (scan->xs_want_itup)
-		form_index_tuple(scan, ks, whole);
+		form_index_tuple(scan, ks);
 	if (fetch != NULL)
 	{
 		fetch->row = &ks->row;
-		fetch->whole = whole;
+		fetch->decode = ks->decode;
 		fetch->key_only = scan->xs_want_itup;
 	}
 	return true;

@@ -421,7 +421,7 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 	{
 		if (!paimon_resolve_tid(table, rel, tid, &row))
 			return TM_Deleted;
-		paimon_put_row(slot, table, &row, false);
+		paimon_put_row(slot, table, &row, PAIMON_DECODE_SINGLE);
 		return TM_Ok;
 	}
 
@@ -444,7 +444,7 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 		if (table->merges && result == TM_Updated && ItemPointerEquals(tid, &row.tid))
 			paimon_version_remember(table, &row);
 		*tid = row.tid;
-		paimon_put_row(slot, table, &row, false);
+		paimon_put_row(slot, table, &row, PAIMON_DECODE_SINGLE);
 		result = TM_Ok;
 	}
 	paimon_lookup_end(lookup);

@@ -194,7 +194,7 @@ feed(PaimonTable *from, Relation heap, const PaimonRowDesc *to, Tuplesortstate *
 		StringInfoData payload;
 
 		CHECK_FOR_INTERRUPTS();
-		paimon_slot_store(row_slot, from, &row, true);
+		paimon_slot_store(row_slot, from, &row, PAIMON_DECODE_WHOLE);
 		slot_getallattrs(row_slot);
 		MemoryContextReset(cxt);
 		old = MemoryContextSwitchTo(cxt);

@@ -132,7 +132,7 @@ scan_sample_next_tuple(TableScanDesc sscan, struct SampleScanState *state, Tuple
 		}
 		else if (row_at(scan, scan->chunk_start + offset - 1, &row))
 		{
-			paimon_put_row(slot, scan->table, &row, false);
+			paimon_put_row(slot, scan->table, &row, PAIMON_DECODE_SINGLE);
 			pgstat_count_heap_getnext(sscan->rs_rd);
 			return true;
 		}

@@ -32,10 +32,10 @@ paimon_slot_callbacks(Relation rel)
 
 /* Stores a row in whatever kind of slot the caller has. */
 void
-paimon_put_row(TupleTableSlot *slot, PaimonTable *table, const PaimonRowRef *row, bool whole)
+paimon_put_row(TupleTableSlot *slot, PaimonTable *table, const PaimonRowRef *row, PaimonDecode decode)
 {
 	if (slot->tts_ops == &paimon_slot_ops)
-		paimon_slot_store(slot, table, row, whole);
+		paimon_slot_store(slot, table, row, decode);
 	else
 		paimon_slot_fill(slot, table, row);
 	slot->tts_tableOid = table->relid;
@@ -231,7 +231,7 @@ paimon_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTable
 		begin_fetching(scan, slot);
 	while (next_row(scan, ScanDirectionIsForward(direction), &row))
 	{
-		paimon_put_row(slot, scan->table, &row, !scan->scrolls);
+		paimon_put_row(slot, scan->table, &row, scan->scrolls ? PAIMON_DECODE_SINGLE : PAIMON_DECODE_WHOLE);
 		if (sscan->rs_nkeys > 0 && !keys_match(sscan, slot))
 			continue;
 		pgstat_count_heap_getnext(sscan->rs_rd);

@@ -126,7 +126,7 @@ analyze_next_tuple(PaimonScanDesc *scan, double *liverows, TupleTableSlot *slot)
 	}
 	scan->position++;
 	*liverows += 1;
-	paimon_put_row(slot, scan->table, &row, true);
+	paimon_put_row(slot, scan->table, &row, PAIMON_DECODE_WHOLE);
 	/* Correlation is judged by ctid: the place in the merged order. */
 	ItemPointerSet(&slot->tts_tid, (BlockNumber) (place / 1000), (OffsetNumber) (place % 1000 + 1));
 	return true;

@@ -21,6 +21,7 @@
 
 #define GROUP_CACHE_MAX		512
 #define GROUP_CACHE_BYTES	((Size) 32 * 1024 * 1024)
+#define GROUP_BLOCK_BYTES	(64 * 1024) /* of memory; what is larger than an eighth gets a block of its own */
 #define GROUP_KEEP_BYTES	(GROUP_CACHE_BYTES / 4) /* a larger group is not kept */
 
 /* Read when a group is opened: about its directory and the heads of its columns, so that a lookup reads no more of the first page. */
@@ -30,6 +31,11 @@
 #define GROUP_SINGLES(g)	((g)->nrows / 4 + 64)
 
 StaticAssertDecl(sizeof(Datum) == sizeof(uint64), "column words are Datums: 64-bit platforms only");
+
+/* Compressed bytes on their way (group_peek). */
+#define PEEK_BYTES_MAX		(64 * 1024)
+static uint8 *peek_buffer = NULL;
+static Size peek_size = 0;
 
 static dlist_head group_lru = DLIST_STATIC_INIT(group_lru);
 static uint32 group_cached = 0; /* unreferenced groups, and their memory */
@@ -111,6 +117,29 @@ group_fetch(void *arg, uint32_t off, uint32_t len)
 	return dest;
 }
 
+/* The same for bytes that are soon done with: they are not kept. */
+static const uint8_t *
+group_peek(void *arg, uint32_t off, uint32_t len)
+{
+	PaimonRunGroup *g = arg;
+
+	if ((uint64) off + len <= g->head_len)
+		return g->head + off;
+	if (len > PEEK_BYTES_MAX)
+		return group_fetch(arg, off, len);
+	if (len > peek_size)
+	{
+		if (peek_buffer != NULL)
+			pfree(peek_buffer);
+		peek_buffer = NULL;
+		peek_size = 0;
+		peek_buffer = MemoryContextAlloc(TopMemoryContext, Max(len, 2 * PAIMON_PAGE_PAYLOAD));
+		peek_size = Max(len, 2 * PAIMON_PAGE_PAYLOAD);
+	}
+	paimon_run_file_read(g->file, g->file->footer.groups[g->group_no].page, off, len, peek_buffer);
+	return peek_buffer;
+}
+
 static void
 group_corrupt(PaimonRunGroup *g, PaimonResult result)
 {
@@ -173,6 +202,7 @@ group_set_desc(PaimonRunGroup *g, const PaimonRowDesc *desc)
 	}
 	g->desc = desc;
 	g->desc_serial = desc->serial;
+	g->parts = NULL;
 	if (natts <= g->natts)
 		return;
 	{
@@ -197,7 +227,9 @@ static PaimonRunGroup *
 group_open(PaimonRunFile *file, uint32 group_no)
 {
 	const PaimonRunGroupEntry *entry = &file->footer.groups[group_no];
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon row group", ALLOCSET_DEFAULT_SIZES);
+	/* nothing is freed one by one, and much has odd sizes: a generation context wastes none of them */
+	MemoryContext cxt = GenerationContextCreate(CurrentMemoryContext, "paimon row group", ALLOCSET_DEFAULT_MINSIZE,
+												ALLOCSET_DEFAULT_INITSIZE, GROUP_BLOCK_BYTES);
 	PaimonRunGroup *g = MemoryContextAllocZero(cxt, sizeof(PaimonRunGroup));
 	PaimonAllocator alloc = {group_alloc, cxt};
 	PaimonGroupSource src;
@@ -216,6 +248,7 @@ group_open(PaimonRunFile *file, uint32 group_no)
 	src.len = entry->len;
 	src.fetch = group_fetch;
 	src.arg = g;
+	src.peek = group_peek;
 	memset(&id, 0, sizeof(id));
 	id.storage_id = file->key.storage_id;
 	id.file_no = file->key.file_no;
@@ -560,6 +593,83 @@ paimon_run_group_load(PaimonRunGroup *g, int c)
 	MemoryContextSwitchTo(old);
 }
 
+/* The key of one row, for a column to be taken from it; `room` holds it where the value will not point into it. */
+static PaimonBytes
+group_column_key(PaimonRunGroup *g, uint32 row, int c, uint8 *room, uint32 size)
+{
+	PaimonBytes key;
+
+	if (g->keys != NULL || !TupleDescAttr(g->desc->tupdesc, c)->attbyval)
+		return paimon_run_group_key(g, row);
+	group_check(g, paimon_group_key_into(g->core, row, room, size, &key));
+	return key;
+}
+
+/* Room for a key of short columns. */
+#define KEY_ROOM 64
+
+/* Rows first .. first + count - 1 of a key column. */
+static void
+block_from_keys(PaimonRunGroup *g, int c, uint32 first, uint32 count, Datum *values)
+{
+	for (uint32 i = 0; i < count; i++)
+	{
+		uint8		room[KEY_ROOM];
+		PaimonBytes key = group_column_key(g, first + i, c, room, sizeof(room));
+
+		values[i] = paimon_key_decode_column(g->desc, key.data, key.len, c);
+	}
+}
+
+/* The same of a stored column. */
+static void
+block_from_column(PaimonRunGroup *g, int c, uint32 first, uint32 count, Datum *values, bool *nulls, bool scaled, int scale)
+{
+	group_check(g, paimon_group_range(g->core, c, first, count, (uint64_t *) values, nulls));
+	for (uint32 i = 0; scaled && i < count; i++)
+		values[i] = nulls != NULL && nulls[i] ? (Datum) 0 : paimon_numeric_from_scaled((int64) values[i], scale);
+}
+
+void
+paimon_run_group_load_block(PaimonRunGroup *g, uint32 row, int c)
+{
+	uint32		block = row / PAIMON_GROUP_BLOCK;
+	uint32		first = block * PAIMON_GROUP_BLOCK;
+	uint32		count = Min(PAIMON_GROUP_BLOCK, g->nrows - first);
+	int			scale = 0;
+	GroupSource source = group_source(g, c, &scale);
+	PaimonGroupPart *part;
+	MemoryContext old;
+
+	CHECK_FOR_INTERRUPTS();
+	if (source == SOURCE_NULL || source == SOURCE_MISSING || group_wants_long(g, c))
+	{
+		paimon_run_group_load(g, c);
+		return;
+	}
+	old = MemoryContextSwitchTo(g->cxt);
+	if (g->parts == NULL)
+		g->parts = palloc0_array(PaimonGroupPart, g->natts);
+	part = &g->parts[c];
+	if (part->values == NULL)
+	{
+		PaimonColumnStats stats = {0};
+
+		if (source != SOURCE_KEY)
+			paimon_group_column_stats(g->core, c, &stats);
+		if (stats.null_count > 0)
+			part->nulls = palloc_array(bool, g->nrows);
+		part->values = palloc_array(Datum, g->nrows);
+	}
+	if (source == SOURCE_KEY)
+		block_from_keys(g, c, first, count, part->values + first);
+	else
+		block_from_column(g, c, first, count, part->values + first, part->nulls != NULL ? part->nulls + first : NULL,
+						  source == SOURCE_SCALED, scale);
+	part->loaded |= UINT64CONST(1) << block;
+	MemoryContextSwitchTo(old);
+}
+
 Datum
 paimon_run_group_value(PaimonRunGroup *g, uint32 row, int c, bool whole, bool *isnull)
 {
@@ -573,11 +683,8 @@ paimon_run_group_value(PaimonRunGroup *g, uint32 row, int c, bool whole, bool *i
 	}
 	if (g->values[c] == NULL && whole)
 		paimon_run_group_load(g, c);
-	if (g->values[c] != NULL)
-	{
-		*isnull = g->nulls[c] != NULL && g->nulls[c][row];
-		return g->values[c][row];
-	}
+	if (g->values[c] != NULL || (g->parts != NULL && (g->parts[c].loaded >> (row / PAIMON_GROUP_BLOCK) & 1) != 0))
+		return paimon_run_group_block_value(g, row, c, isnull);
 
 	*isnull = false;
 	switch (group_source(g, c, &scale))
@@ -587,7 +694,8 @@ paimon_run_group_value(PaimonRunGroup *g, uint32 row, int c, bool whole, bool *i
 			return (Datum) 0;
 		case SOURCE_KEY:
 			{
-				PaimonBytes key = paimon_run_group_key(g, row);
+				uint8		room[KEY_ROOM];
+				PaimonBytes key = group_column_key(g, row, c, room, sizeof(room));
 
 				return paimon_key_decode_column(g->desc, key.data, key.len, c);
 			}

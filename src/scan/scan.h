@@ -134,13 +134,21 @@ extern void paimon_rowref_payload(const PaimonTable *table, const PaimonRowRef *
 
 /* ---- slots (scan_slot.c) ---- */
 
+/* How a slot decodes columns of a group's row: depends on how many rows of the group will be read. */
+typedef enum PaimonDecode
+{
+	PAIMON_DECODE_SINGLE = 0,	/* value by value */
+	PAIMON_DECODE_WHOLE = 1,	/* whole columns */
+	PAIMON_DECODE_BLOCK = 2		/* some rows in advance */
+} PaimonDecode;
+
 /* Slot operations that decode columns on demand. */
 extern const TupleTableSlotOps paimon_slot_ops;
 
 /*
  * Stores a row in a slot made with paimon_slot_ops: takes a reference on the group, or copies key and payload.  Columns are decoded when asked for.
  */
-extern void paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row, bool whole);
+extern void paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row, PaimonDecode decode);
 
 /*
  * From now on the slot decodes these attributes (indexes, ascending) only; the others are NULL in it.  columns must live as long as the slot.

@@ -41,7 +41,7 @@ typedef struct PaimonSlot
 	const PaimonTable *table;
 	PaimonRunGroup *group;		/* a row of a group; = guard->group */
 	uint32		row;
-	bool		whole;			/* decode whole columns */
+	PaimonDecode decode;
 	bool		in_memory;		/* a record: key and payload point into buffer */
 	bool		merged;			/* a merged row's values */
 	bool		fetched;		/* by ctid: see tts_paimon_getsysattr */
@@ -184,6 +184,13 @@ slot_decode_whole(PaimonSlot *ps, int c)
 	ps->base.tts_isnull[c] = nulls != NULL && nulls[ps->row];
 }
 
+/* An attribute for who reads a short range. */
+static inline void
+slot_decode_block(PaimonSlot *ps, int c)
+{
+	ps->base.tts_values[c] = paimon_run_group_block_value(ps->group, ps->row, c, &ps->base.tts_isnull[c]);
+}
+
 static inline void
 slot_decode_single(PaimonSlot *ps, int c)
 {
@@ -196,7 +203,7 @@ slot_decode_group(PaimonSlot *ps, int first, int natts)
 {
 	MemoryContext old = NULL;
 
-	if (!ps->whole)
+	if (ps->decode == PAIMON_DECODE_SINGLE)
 		old = MemoryContextSwitchTo(slot_scratch(ps));
 	if (ps->columns != NULL)
 	{
@@ -205,15 +212,20 @@ slot_decode_group(PaimonSlot *ps, int first, int natts)
 		{
 			if (ps->columns[i] < first)
 				continue;
-			if (ps->whole)
+			if (ps->decode == PAIMON_DECODE_WHOLE)
 				slot_decode_whole(ps, ps->columns[i]);
+			else if (ps->decode == PAIMON_DECODE_BLOCK)
+				slot_decode_block(ps, ps->columns[i]);
 			else
 				slot_decode_single(ps, ps->columns[i]);
 		}
 	}
-	else if (ps->whole)
+	else if (ps->decode == PAIMON_DECODE_WHOLE)
 		for (int c = first; c < natts; c++)
 			slot_decode_whole(ps, c);
+	else if (ps->decode == PAIMON_DECODE_BLOCK)
+		for (int c = first; c < natts; c++)
+			slot_decode_block(ps, c);
 	else
 		for (int c = first; c < natts; c++)
 			slot_decode_single(ps, c);
@@ -381,7 +393,7 @@ tts_paimon_copyslot(TupleTableSlot *dst, TupleTableSlot *src)
 		slot_reset(pd);
 		pd->table = ps->table;
 		pd->row = ps->row;
-		pd->whole = ps->whole;
+		pd->decode = ps->decode;
 		pd->in_memory = pd->merged = false;
 		pd->fetched = ps->fetched;
 		dst->tts_nvalid = 0;
@@ -521,7 +533,7 @@ slot_store_memory(PaimonSlot *ps, const PaimonRowRef *row)
 }
 
 void
-paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row, bool whole)
+paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRowRef *row, PaimonDecode decode)
 {
 	PaimonSlot *ps = (PaimonSlot *) slot;
 
@@ -535,7 +547,7 @@ paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRo
 	slot->tts_tableOid = table->relid;
 	ps->table = table;
 	ps->row = row->row;
-	ps->whole = whole;
+	ps->decode = decode;
 	ps->fetched = false;
 	ps->merged = row->values != NULL;
 	ps->in_memory = row->group == NULL && !ps->merged;
@@ -572,7 +584,7 @@ paimon_slot_fill(TupleTableSlot *slot, const PaimonTable *table, const PaimonRow
 
 	if (slot->tts_ops == &paimon_slot_ops)
 	{
-		paimon_slot_store(slot, table, row, false);
+		paimon_slot_store(slot, table, row, PAIMON_DECODE_SINGLE);
 		return;
 	}
 	memset(isnull, true, tupdesc->natts + 1);
