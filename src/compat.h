@@ -497,4 +497,11 @@ paimon_wait_event_throttle(void)
 #define paimon_node_is_old(node) (IsA((node), ReturningExpr) && ((const ReturningExpr *) (node))->retold)
 #endif
 
+/* Statuses of transactions before this one may be gone; read under XactTruncationLock. */
+#if PG_VERSION_NUM < 170000
+#define PAIMON_OLDEST_CLOG_XID (ShmemVariableCache->oldestClogXid)
+#else
+#define PAIMON_OLDEST_CLOG_XID (TransamVariables->oldestClogXid)
+#endif
+
 #endif							/* PAIMON_COMPAT_H */

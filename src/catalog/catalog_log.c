@@ -55,6 +55,7 @@ read_row(TupleDesc desc, HeapTuple tuple, PaimonLogRow *row)
 	heap_deform_tuple(tuple, desc, values, isnull);
 	row->head = paimon_manifest_get_uint64(values[ANUM_LOG_HEAD - 1]);
 	row->version = paimon_manifest_get_uint64(values[ANUM_LOG_VERSION - 1]);
+	row->writer = HeapTupleHeaderGetXmin(tuple->t_data);
 
 	elems = read_array8(values[ANUM_LOG_LEFTOVER - 1], INT8OID, INT_MAX / 8, &row->nleftover, row->storage_id);
 	if (row->nleftover > 0)

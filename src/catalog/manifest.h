@@ -63,6 +63,7 @@ typedef struct PaimonLogRow
 	uint64		closed_head[PAIMON_LOG_CLOSED_MAX];
 	FullTransactionId closed_xid[PAIMON_LOG_CLOSED_MAX];
 	uint64		version;		/* counts publishes: manifest version */
+	TransactionId writer;		/* as read: who wrote the row, Frozen if that is long ago, Invalid if there is no row */
 } PaimonLogRow;
 
 /* No row (nothing flushed yet): returns false and a zero head. */

@@ -192,6 +192,15 @@ typedef struct PaimonSharedKey
 #define PAIMON_STATE_STANDBY 1 /* tail known, may grow by replay */
 #define PAIMON_STATE_PRIMARY 2 /* tail exact, prepared transactions' locks entered */
 
+/* Who publishes a manifest version (memtable_versions.c). */
+#define PAIMON_VERSIONS 16
+
+typedef struct PaimonVersion
+{
+	uint64            version; /* 0: none */
+	FullTransactionId writer;
+} PaimonVersion;
+
 struct PaimonShared
 {
 	slock_t          mutex;  /* generations, bulk slot, flags; held for a few dozen instructions */
@@ -212,6 +221,7 @@ struct PaimonShared
 	pg_atomic_uint64 tail_position; /* copy; stored after the batch is in the log */
 	pg_atomic_uint64 head;          /* newest known */
 	pg_atomic_uint64 announced;     /* newest manifest version known to be published or about to be */
+	PaimonVersion    versions[PAIMON_VERSIONS]; /* the last announcements, by version; under mutex */
 
 	TransactionId     bulk_xid; /* Invalid: slot free */
 	uint64            bulk_number;

@@ -310,6 +310,7 @@ init_slot(PaimonShared *s, const PaimonSharedKey *key, Oid relid, int nbuckets)
 	pg_atomic_write_u64(&s->tail_position, 0);
 	pg_atomic_write_u64(&s->head, 0);
 	pg_atomic_write_u64(&s->announced, 0);
+	memset(s->versions, 0, sizeof(s->versions));
 	s->bulk_xid = InvalidTransactionId;
 	s->bulk_number = 0;
 	s->starved_chunks = 0;
@@ -526,6 +527,8 @@ paimon_shared_ready(PaimonShared *shared, Relation rel)
 		enter_prepared_locks(rel, shared->key.storage_id, &log, tail.position);
 	PAIMON_STOP_POINT("shared_ready");
 
+	/* before anybody takes the state's word for it that later versions are announced */
+	paimon_shared_learn_version(shared, log.version);
 	LWLockAcquire(&shared->append_lock, LW_EXCLUSIVE);
 	if (pg_atomic_read_u32(&shared->state) < want)
 	{
@@ -538,7 +541,6 @@ paimon_shared_ready(PaimonShared *shared, Relation rel)
 	}
 	LWLockRelease(&shared->append_lock);
 	paimon_shared_advance_head(shared, log.head);
-	paimon_shared_announce(shared, log.version);
 }
 
 /* ---- append lock and tail ---- */
@@ -700,25 +702,6 @@ void
 paimon_shared_advance_head(PaimonShared *shared, uint64 head)
 {
 	raise_to(&shared->head, head);
-}
-
-/*
- * Before the publisher commits.  One that fails leaves its version announced: readers then know less, never too
- * much.
- */
-void
-paimon_shared_announce(PaimonShared *shared, uint64 version)
-{
-	raise_to(&shared->announced, version);
-}
-
-uint64
-paimon_shared_announced(PaimonShared *shared)
-{
-	uint64 version = pg_atomic_read_u64(&shared->announced);
-
-	pg_read_barrier();
-	return version;
 }
 
 /*

@@ -256,10 +256,19 @@ extern void paimon_shared_set_head(PaimonShared *shared, uint64 head);
 /*
  * Newest manifest version that a writer holding the publish lock is about to commit (or has): a reader whose
  * snapshot saw this version in paimon.log knows that nothing was published since (0 after a restart: nothing
- * known).  Plain atomics.
+ * known).  The publisher announces in the (sub)transaction that wrote the log's row, before it commits.
  */
 extern void   paimon_shared_announce(PaimonShared *shared, uint64 version);
+extern void   paimon_shared_learn_version(PaimonShared *shared, uint64 version);
 extern uint64 paimon_shared_announced(PaimonShared *shared);
+
+/*
+ * Is `version` of the manifest, whose row in paimon.log was once read as written and committed by `writer` (Invalid: frozen, or version 0, which no row
+ * tells of), exactly what the MVCC snapshot sees?  False also if that cannot be told.  No lock held, nothing read.
+ */
+extern bool paimon_shared_sees_version(PaimonShared *shared, Snapshot snapshot, uint64 version, FullTransactionId writer);
+/* The full form of a row version's writer, which is in the past; Invalid for a frozen one. */
+extern FullTransactionId paimon_version_writer(TransactionId xid);
 
 /*
  * Who is woken when a table wants a flush: the scheduler of a database; where there is none, the launcher (InvalidOid).  NULL unregisters.

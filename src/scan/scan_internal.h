@@ -18,6 +18,16 @@
 #include "run/run_group.h"
 #include "scan/scan.h"
 
+/* ---- manifests kept by the backend (scan_manifest.c) ---- */
+
+typedef struct PaimonManifest PaimonManifest;
+typedef struct PaimonManifestRef PaimonManifestRef;
+
+extern PaimonManifest *paimon_manifest_open(PaimonTable *table, Relation rel, Snapshot snapshot, PaimonManifestRef **ref);
+extern const PaimonLevels *paimon_manifest_levels(const PaimonManifest *m);
+extern const PaimonLogRow *paimon_manifest_log(const PaimonManifest *m);
+extern void paimon_manifest_release(PaimonManifestRef *ref);
+
 /* A snapshot as the LSM tree can use it (H23), and the manifest and log as it sees them. */
 typedef struct PaimonScanState
 {
@@ -26,8 +36,9 @@ typedef struct PaimonScanState
 	Snapshot	snapshot;		/* MVCC; NULL if there is nothing to read but the write buffer */
 	ResourceOwner owner;		/* holds the registration of a snapshot of our own, else NULL */
 	CommandId	cid;			/* of the write buffer: commands before this one are seen */
-	PaimonLevels *levels;		/* NULL: no runs */
-	PaimonLogRow log;
+	PaimonManifestRef *manifest;	/* holds what follows; NULL: nothing was read */
+	const PaimonLevels *levels; /* NULL: no runs */
+	PaimonLogRow log;			/* its arrays are the manifest's */
 	PaimonMemView *view;		/* NULL: no log */
 } PaimonScanState;
 

@@ -25,6 +25,7 @@ struct PaimonLookup
 	MemoryContextCallback callback;
 	PaimonScanState state;
 	PaimonFolder *folder;		/* NULL: the newest record decides */
+	int			nfiles;
 	PaimonRunFile **files;		/* by place in levels->files; opened when first asked */
 	PaimonRunGroup *group;		/* of the row given last */
 };
@@ -39,7 +40,7 @@ lookup_drop_references(void *arg)
 	lookup->group = NULL;
 	if (lookup->files == NULL)
 		return;
-	for (int i = 0; i < lookup->state.levels->nfiles; i++)
+	for (int i = 0; i < lookup->nfiles; i++)
 	{
 		if (lookup->files[i] != NULL)
 			paimon_run_close(lookup->files[i]);
@@ -61,9 +62,10 @@ paimon_lookup_begin(PaimonTable *table, Relation rel, Snapshot snapshot)
 	paimon_scanstate_open(&lookup->state, table, rel, snapshot);
 	if (lookup->state.levels != NULL && lookup->state.levels->nfiles > 0)
 	{
-		lookup->files = palloc0_array(PaimonRunFile *, lookup->state.levels->nfiles);
+		lookup->nfiles = lookup->state.levels->nfiles;
+		lookup->files = palloc0_array(PaimonRunFile *, lookup->nfiles);
 
-		/* called before the memory goes: levels and files are in this very context */
+		/* called before the memory goes: files are in this very context */
 		lookup->callback.func = lookup_drop_references;
 		lookup->callback.arg = lookup;
 		MemoryContextRegisterResetCallback(cxt, &lookup->callback);

@@ -30,6 +30,16 @@ latest_snapshot(void)
 	return GetLatestSnapshot();
 }
 
+/* Opens the manifest; what is done with it must not outlive the context. */
+static void
+open_manifest(PaimonScanState *state)
+{
+	const PaimonManifest *manifest = paimon_manifest_open(state->table, state->rel, state->snapshot, &state->manifest);
+
+	state->levels = paimon_manifest_levels(manifest);
+	state->log = *paimon_manifest_log(manifest);
+}
+
 void
 paimon_scanstate_open(PaimonScanState *state, PaimonTable *table, Relation rel, Snapshot snapshot)
 {
@@ -68,7 +78,7 @@ paimon_scanstate_open(PaimonScanState *state, PaimonTable *table, Relation rel, 
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access to table \"%s\" due to a concurrent VACUUM FULL", RelationGetRelationName(rel)),
 				 errhint("Retry the transaction.")));
-	state->levels = paimon_levels_load(table->storage_id, RelationGetRelationName(rel), state->snapshot, &state->log);
+	open_manifest(state);
 	if (table->shared != NULL)
 	{
 		state->view = paimon_memview_open(table->shared, rel, state->snapshot, &state->log, PG_UINT64_MAX);
@@ -84,6 +94,10 @@ paimon_scanstate_close(PaimonScanState *state)
 	if (state->view != NULL)
 		paimon_memview_close(state->view);
 	state->view = NULL;
+	if (state->manifest != NULL)
+		paimon_manifest_release(state->manifest);
+	state->manifest = NULL;
+	state->levels = NULL;
 	if (state->owner != NULL)
 		UnregisterSnapshotFromOwner(state->snapshot, state->owner);
 	state->owner = NULL;
