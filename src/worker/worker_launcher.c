@@ -51,6 +51,7 @@ static TimestampTz listed = 0;
 static int	turn = 0;			/* whose turn it is first */
 
 static BackgroundWorkerHandle *handles[PAIMON_WORKERS_LIMIT];
+static TimestampTz registered[PAIMON_WORKERS_LIMIT];
 
 static void
 leave(int code, Datum arg)
@@ -187,6 +188,9 @@ clear_slots(void)
 		if (handles[i] != NULL && GetBackgroundWorkerPid(handles[i], &pid) == BGWH_STOPPED)
 		{
 			stopped = true;
+			/* Who goes at once has perhaps not found his database any more. */
+			if (!TimestampDifferenceExceeds(registered[i], now, RETRY_MS))
+				listed = 0;
 			pfree(handles[i]);
 			handles[i] = NULL;
 		}
@@ -289,6 +293,7 @@ start_worker(const Database *d, bool helper)
 	strlcpy(worker.bgw_type, "paimon worker", BGW_MAXLEN);
 	worker.bgw_main_arg = ObjectIdGetDatum(d->dbid);
 	worker.bgw_notify_pid = MyProcPid;
+	registered[i] = GetCurrentTimestamp();
 	if (!RegisterDynamicBackgroundWorker(&worker, &handles[i]))
 		start_failed(i, d->dbid);
 	return true;
