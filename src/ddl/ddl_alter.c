@@ -422,7 +422,10 @@ empty_command(void)
 	return cmd;
 }
 
-/* What core has done to the columns of the table it has done, under the same lock, to those of tables that inherit from it. */
+/*
+ * What core has done to the columns of the table it has done, under the same lock, to those of tables that inherit from it; but it goes no further down than
+ * to tables that had the column already.
+ */
 static void
 check_tree(Oid relid, AlterTableStmt *stmt)
 {
@@ -430,7 +433,7 @@ check_tree(Oid relid, AlterTableStmt *stmt)
 	ListCell   *lc;
 
 	if (stmt->relation->inh && (has_command(stmt, AT_AddColumn) || has_command(stmt, AT_AlterColumnType)))
-		tree = find_all_inheritors(relid, NoLock, NULL);
+		tree = find_all_inheritors(relid, AccessShareLock, NULL);
 	foreach(lc, tree)
 	{
 		if (lfirst_oid(lc) != relid && !paimon_is_table(lfirst_oid(lc)))
