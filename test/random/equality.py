@@ -418,7 +418,7 @@ class Round:
         for name, kind in self.extra_columns(session):
             choices += ['DROP COLUMN ' + name, 'DROP COLUMN %s, ADD COLUMN x%d int DEFAULT 7' % (name, t.added), 'RENAME COLUMN %s TO x%d' % (name, t.added),
                         'ALTER COLUMN %s TYPE text' % name if kind != 'text' else 'ALTER COLUMN %s TYPE int USING length(%s)' % (name, name),
-                        'ALTER COLUMN %s SET DEFAULT NULL' % name if kind == 'text' else 'ALTER COLUMN %s DROP NOT NULL' % name]
+                        'ALTER COLUMN %s DROP NOT NULL' % name]
         if not t.partitioned:
             choices += {'int': ['ALTER COLUMN k1 TYPE bigint', 'ALTER COLUMN k1 TYPE int'], 'text': ['ALTER COLUMN k1 TYPE varchar', 'ALTER COLUMN k1 TYPE text'],
                         'varchar': ['ALTER COLUMN k1 TYPE varchar(60)', 'ALTER COLUMN k1 TYPE text']}.get(t.kind, [])
