@@ -203,7 +203,7 @@ build_merged_batch(Commit *c, const SortedView *view, uint64 limit)
 		{
 			const BufRecord *rec = view->entries[end].rec;
 
-			if (rec->bucket != first->bucket || rec->keylen != first->keylen ||
+			if (view->entries[end].prefix != view->entries[start].prefix || rec->bucket != first->bucket || rec->keylen != first->keylen ||
 				memcmp(bufrecord_key(rec), bufrecord_key(first), rec->keylen) != 0)
 				break;
 			if (!paimon_ordinal_is_dead(rec->ordinal))

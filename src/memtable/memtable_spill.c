@@ -142,6 +142,22 @@ same_record_key(const BufRecord *a, const BufRecord *b)
 	return a->keylen == b->keylen && memcmp(bufrecord_key(a), bufrecord_key(b), b->keylen) == 0;
 }
 
+/* Mostly the prefixes tell, and the records need not be touched. */
+static inline bool
+same_entry_key(const SortEntry *a, const SortEntry *b)
+{
+	return a->prefix == b->prefix && same_record_key(a->rec, b->rec);
+}
+
+/* Records lie in order of arrival, so each is a cache miss of several lines: ask for them early. */
+static inline void
+prefetch_record(const BufRecord *rec)
+{
+	__builtin_prefetch(rec);
+	__builtin_prefetch((const char *) rec + 64);
+	__builtin_prefetch((const char *) rec + 128);
+}
+
 /* Writes a record as the run's next row. */
 static void
 spill_record(SpillRun *run, PaimonRunWriter *writer, const BufRecord *rec)
@@ -192,12 +208,15 @@ spill_merged(WriteBuffer *wb, SpillRun *run, PaimonRunWriter *writer, const Sort
 	for (uint64 start = lo; start < hi; start = end)
 	{
 		const BufRecord *only = NULL;
-		int			live = 0;
+		bool		more = true;
+		uint64		live = 0;
 
-		for (end = start; end < hi && same_record_key(e[end].rec, e[start].rec); end++)
+		for (end = start; end < hi && (end == start || same_entry_key(&e[end], &e[start])); end++)
 		{
 			const BufRecord *rec = e[end].rec;
 
+			if (end + PREFETCH_DISTANCE < hi)
+				prefetch_record(e[end + PREFETCH_DISTANCE].rec);
 			if (paimon_ordinal_is_dead(rec->ordinal))
 				continue;
 			live++;
@@ -210,12 +229,10 @@ spill_merged(WriteBuffer *wb, SpillRun *run, PaimonRunWriter *writer, const Sort
 				if (live == 2)
 				{
 					paimon_merger_key(merger, bufrecord_key(only), only->keylen);
-					if (!paimon_merger_add(merger, only->kind, bufrecord_payload(only), only->len, false))
-						live = PG_INT16_MAX;
+					more = paimon_merger_add(merger, only->kind, bufrecord_payload(only), only->len, false);
 				}
-				if (live < PG_INT16_MAX && !paimon_merger_add(merger, rec->kind, bufrecord_payload(rec), rec->len, false))
-					live = PG_INT16_MAX;
-				live = Min(live, PG_INT16_MAX);
+				if (more)
+					more = paimon_merger_add(merger, rec->kind, bufrecord_payload(rec), rec->len, false);
 			}
 		}
 		if (merger == NULL)
@@ -266,15 +283,8 @@ spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint6
 		const BufRecord *rec = e[i].rec;
 		bool		same;
 
-		/* Records lie in order of arrival, so each is a cache miss of several lines: ask for them early. */
 		if (i + PREFETCH_DISTANCE < hi)
-		{
-			const char *ahead = (const char *) e[i + PREFETCH_DISTANCE].rec;
-
-			__builtin_prefetch(ahead);
-			__builtin_prefetch(ahead + 64);
-			__builtin_prefetch(ahead + 128);
-		}
+			prefetch_record(e[i + PREFETCH_DISTANCE].rec);
 		same = last != NULL && same_record_key(last, rec);
 
 		if (paimon_ordinal_is_dead(rec->ordinal) || (same && last->cid == rec->cid))

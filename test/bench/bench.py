@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 
+import bench_merge as merge
 import bench_mixed as m
 import bench_modes
 import bench_workloads as w
@@ -38,6 +39,12 @@ TARGETS = [
     ("W8 zipf", "rows_per_s", "ratio", 4.0),
     ("W8 zipf", "peak_size", "times at most", 2.0),
     ("W8 zipf", "scan", "times at most", 1.5),
+    ("W9 statement", "rows_per_s", "ratio", 1.5),
+    ("W9 statement", "wal_bytes_row", "ratio at most", 1 / 5),
+    ("W9 streamed", "rows_per_s", "ratio", 3.0),
+    ("W9 streamed", "wal_bytes_row", "ratio at most", 1 / 5),
+    ("W10 bulk", "rows_per_s", "ratio", 5.0),
+    ("W10 streamed", "rows_per_s", "ratio", 3.0),
     ("W11 commit", "max_ms", "ms at most", 100),
 ]
 UNITS = {"rows_per_s": "rows/s", "settled_rows_per_s": "rows/s settled", "cpu_us_row": "us CPU/row", "wal_bytes_row": "WAL B/row",
@@ -53,7 +60,7 @@ class Bench:
         self.rounds = int(env.get("BENCH_ROUNDS") or 3)
         self.seconds = float(env.get("BENCH_SECONDS") or 10)
         self.large_rows = int(env.get("BENCH_LARGE_ROWS") or 10000000)
-        self.only = (env.get("BENCH_ONLY") or "W1 W2 W3 W4 W5 W7 W8 W11 modes memory").split()
+        self.only = (env.get("BENCH_ONLY") or "W1 W2 W3 W4 W5 W7 W8 W9 W10 W11 modes memory").split()
         self.seed = int(env.get("SEED") or 20240601)
         self.round = 0
         self.figures = {}
@@ -108,6 +115,10 @@ class Bench:
         if self.wants("W8"):
             for law in ("uniform", "zipf"):
                 m.w8_churn(self, law)
+        if self.wants("W9"):
+            merge.w9_counters(self)
+        if self.wants("W10"):
+            merge.w10_parts(self)
         if self.wants("W11"):
             m.w11_mixed(self)
 
