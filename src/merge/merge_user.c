@@ -25,11 +25,20 @@
 #include "merge/merge_server.h"
 
 static void
+name_call(void *arg)
+{
+	const PaimonMergeColumn *col = arg;
+
+	errcontext("aggregate function %s of column \"%s\"", col->function, col->name);
+}
+
+static void
 user_call(const PaimonMergeColumn *col, const PaimonCell *state, const PaimonCell *value, PaimonCell *result, const PaimonAllocator *alloc)
 {
 	PaimonMergeType *t = col->ops_arg;
 	MemoryContext old = paimon_merge_enter(alloc);
 	LOCAL_FCINFO(fcinfo, 2);
+	ErrorContextCallback callback;
 	Oid			user;
 	int			context;
 	Datum		datum;
@@ -45,7 +54,12 @@ user_call(const PaimonMergeColumn *col, const PaimonCell *state, const PaimonCel
 	fcinfo->args[0].isnull = state->isnull;
 	fcinfo->args[1].value = (Datum) value->word;
 	fcinfo->args[1].isnull = value->isnull;
+	callback.callback = name_call;
+	callback.arg = unconstify(PaimonMergeColumn *, col);
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
 	datum = FunctionCallInvoke(fcinfo);
+	error_context_stack = callback.previous;
 	result->isnull = fcinfo->isnull;
 	result->word = 0;
 	if (!result->isnull)
