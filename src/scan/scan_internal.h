@@ -84,6 +84,7 @@ typedef struct PaimonSource
 	uint32		row_hi;
 	BlockNumber block;
 	const PaimonBytes *keys;	/* NULL until decoded */
+	uint32		singles;		/* keys of the group taken one by one */
 	const uint64 *prefixes;		/* NULL until decoded; may be there without keys, which then are all fixed_len <= 8 long */
 	uint32		fixed_len;
 

@@ -17,6 +17,9 @@
 
 #include "scan/scan_internal.h"
 
+/* Keys of a group that a source takes one by one before it decodes all. */
+#define KEYS_BEFORE_ALL 16
+
 static PaimonResult
 source_advance(PaimonMergeSource *m)
 {
@@ -244,6 +247,7 @@ run_enter_group(PaimonSource *s, uint32 group_no)
 	if (old != NULL)
 		paimon_run_group_unref(old);
 	s->group_no = group_no;
+	s->singles = 0;
 	s->group = paimon_run_group(s->file, group_no);
 	paimon_run_group_load_kinds(s->group);
 	s->block = paimon_run_group_block(s->group);
@@ -390,6 +394,17 @@ paimon_source_set_key(PaimonSource *s)
 		s->m.prefix = paimon_key_prefix(first->data, first->len);
 		return;
 	}
+	if (s->keys == NULL && s->singles < KEYS_BEFORE_ALL)
+	{
+		/* where a range begins: perhaps nobody will ask for another */
+		PaimonBytes key = paimon_run_group_key(s->group, s->row);
+
+		s->singles++;
+		s->m.key = key.data;
+		s->m.len = key.len;
+		s->m.prefix = paimon_key_prefix(key.data, key.len);
+		return;
+	}
 	paimon_source_load_keys(s);
 	s->m.key = s->keys[s->row].data;
 	s->m.len = s->keys[s->row].len;
@@ -414,6 +429,11 @@ paimon_source_key(PaimonSource *s)
 			return s->keys[s->row];
 		if (s->row == 0)
 			return *paimon_run_group_first_key(s->file, s->group_no);
+		if (s->singles < KEYS_BEFORE_ALL)
+		{
+			s->singles++;
+			return paimon_run_group_key(s->group, s->row);
+		}
 		paimon_source_load_keys(s);
 		return s->keys[s->row];
 	}
