@@ -62,9 +62,9 @@ while (@rows)
 	my $err = '';
 
 	push @listed, $message;
-	$node->safe_psql('postgres', "SET client_min_messages = error; DROP PUBLICATION IF EXISTS c; DROP SCHEMA IF EXISTS fresh CASCADE; "
-		. "CREATE SCHEMA fresh; SET search_path = fresh; $setup");
-	$node->psql('postgres', "\\set VERBOSITY verbose\nSET search_path = fresh;\n" . join(";\n", split(/; /, $sql)) . ';',
+	$node->safe_psql('postgres', "SET client_min_messages = error; DROP PUBLICATION IF EXISTS c; DROP SCHEMA public CASCADE; "
+		. "CREATE SCHEMA public; $setup");
+	$node->psql('postgres', "\\set VERBOSITY verbose\n" . join(";\n", split(/; /, $sql)) . ';',
 		stderr => \$err, on_error_stop => 1, timeout => 120);
 	my ($got) = $err =~ /ERROR:  (.*)/;
 	is($got, "$sqlstate: $message", $sql);
