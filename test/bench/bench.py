@@ -15,6 +15,7 @@ import sys
 import bench_merge as merge
 import bench_mixed as m
 import bench_modes
+import bench_reads
 import bench_workloads as w
 from bench_server import COLUMNS, ENGINES, Session
 
@@ -31,6 +32,13 @@ TARGETS = [
     ("W3/1", "wal_bytes_row", "ratio at most", 1 / 3),
     ("W3/10", "wal_bytes_row", "ratio at most", 1 / 3),
     ("W3/100", "wal_bytes_row", "ratio at most", 1 / 3),
+    ("W5 hit", "per_s", "ratio", 0.66),
+    ("W5 zipf", "per_s", "ratio", 0.66),
+    ("W5 miss", "per_s", "ratio", 0.66),
+    ("W6 aggregate", "per_s", "ratio", 1.5),
+    ("W6 rows", "per_s", "ratio", 1.5),
+    ("page first", "per_s", "ratio", 0.5),
+    ("page next", "per_s", "ratio", 0.5),
     ("W7 UPDATE", "rows_per_s", "ratio", 2.0),
     ("W7 DELETE", "rows_per_s", "ratio", 2.0),
     ("W8 uniform", "rows_per_s", "ratio", 3.0),
@@ -60,7 +68,7 @@ class Bench:
         self.rounds = int(env.get("BENCH_ROUNDS") or 3)
         self.seconds = float(env.get("BENCH_SECONDS") or 10)
         self.large_rows = int(env.get("BENCH_LARGE_ROWS") or 10000000)
-        self.only = (env.get("BENCH_ONLY") or "W1 W2 W3 W4 W5 W7 W8 W9 W10 W11 modes memory").split()
+        self.only = (env.get("BENCH_ONLY") or "W1 W2 W3 W4 W5 W6 page W7 W8 W9 W10 W11 modes memory").split()
         self.seed = int(env.get("SEED") or 20240601)
         self.round = 0
         self.figures = {}
@@ -105,8 +113,9 @@ class Bench:
             w.w4_scan(self)
         if self.wants("W2"):
             w.w2_upsert(self)
-        if self.wants("W5"):
-            w.w5_lookup(self)
+        for reads in ("W5", "W6", "page"):
+            if self.wants(reads):
+                bench_reads.reads(self, reads)
         if self.wants("W7"):
             w.w7_change(self)
         if self.wants("W3"):

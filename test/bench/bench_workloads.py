@@ -113,18 +113,6 @@ def w4_scan(bench):
             raise RuntimeError(f"W4 {name}: the engines differ: {results}")
 
 
-def w5_lookup(bench):
-    """Point look-ups by key, 8 clients; for information."""
-    for kind, first in (("hit", 1), ("miss", bench.rows * 3)):
-        transactions = int(4000 * bench.seconds / CLIENTS)
-        for engine in bench.engines():
-            name = os.path.join(bench.directory, f"w5_{engine}_{kind}.sql")
-            with open(name, "w") as f:
-                f.write(f"\\set id random({first}, {first + bench.rows - 1})\nSELECT * FROM t_{engine} WHERE id = :id;\n")
-            seconds, _ = pgbench(name, CLIENTS, transactions, bench.directory, bench.seed + bench.round)
-            bench.note(f"W5 {kind}", engine, per_s=transactions * CLIENTS / seconds)
-
-
 def w7_change(bench):
     """UPDATE, then DELETE, of 1 % random rows by key from a list; not the same rows, which would be in memory."""
     s = bench.session
