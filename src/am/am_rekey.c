@@ -137,6 +137,7 @@ paimon_copy_rows(PaimonTable *from, Relation from_rel, PaimonTable *to, Relation
 {
 	PaimonReader *reader = read_all(from, from_rel);
 	Filler		filler = {.table = to, .rel = to_rel};
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(from_rel), &paimon_slot_ops);
 	StringInfoData payload;
 	PaimonRowRef row;
 
@@ -147,11 +148,21 @@ paimon_copy_rows(PaimonTable *from, Relation from_rel, PaimonTable *to, Relation
 
 		CHECK_FOR_INTERRUPTS();
 		resetStringInfo(&payload);
-		paimon_rowref_payload(from, &row, &payload);
+		if (row.values != NULL || row.group != NULL)
+			paimon_rowref_payload(from, &row, &payload);
+		else
+		{
+			/* The log's bytes may lack columns that were added later with a default, which core forgets after the copy. */
+			paimon_slot_store(slot, from, &row, true);
+			slot_getallattrs(slot);
+			paimon_row_encode(to->desc, slot->tts_values, slot->tts_isnull, &payload);
+			ExecClearTuple(slot);
+		}
 		bytes.data = (const uint8 *) payload.data;
 		bytes.len = payload.len;
 		filler_add(&filler, row.bucket, row.key, bytes);
 	}
+	ExecDropSingleTupleTableSlot(slot);
 	paimon_reader_end(reader);
 	filler_finish(&filler);
 	return filler.rows;

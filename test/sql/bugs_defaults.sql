@@ -1,0 +1,22 @@
+-- VACUUM FULL and CLUSTER of rows from before a column was added, in the log, in files and both: the column's default is theirs for good
+CREATE TABLE bd (k int PRIMARY KEY, v int, gone text) USING paimon WITH (bucket = 2);
+INSERT INTO bd SELECT g, g FROM generate_series(1, 5) g;
+ALTER TABLE bd ADD COLUMN f float8 DEFAULT 1.5;
+VACUUM FULL bd;
+SELECT * FROM bd ORDER BY k;
+ALTER TABLE bd ADD COLUMN t text DEFAULT 'new', DROP COLUMN gone;
+SELECT paimon.flush('bd') > 0 AS flushed;
+INSERT INTO bd VALUES (5, 50, 2.5, 'given'), (6, 60, NULL, NULL);
+ALTER TABLE bd ADD COLUMN n numeric NOT NULL DEFAULT 7.50, ALTER COLUMN t SET DEFAULT 'later';
+UPDATE bd SET v = -1 WHERE k = 2;
+CLUSTER bd USING bd_pkey;
+SELECT * FROM bd ORDER BY k;
+ALTER TABLE bd ADD COLUMN a int[] DEFAULT '{1,2}';
+DELETE FROM bd WHERE k = 1;
+INSERT INTO bd (k) VALUES (7);
+VACUUM FULL bd;
+ALTER TABLE bd ALTER COLUMN a SET DEFAULT NULL;
+SELECT * FROM bd ORDER BY k;
+SELECT paimon.compact('bd') > 0 AS compacted;
+SELECT * FROM bd ORDER BY k;
+DROP TABLE bd;
