@@ -429,7 +429,7 @@ class Round:
     def op_alter(self, session):
         """Changes of the definition, perhaps rolled back, with rows changed before and after."""
         if self.alone(session):
-            self.try_both(session, self.some_alter(session), ('23502', '22003', '22001', '42P16'))
+            self.try_both(session, self.some_alter(session), ('23502', '22003', '22001', '42P16', '42804'))
 
     def op_update_extra(self, session):
         """Values of columns that came later."""
@@ -560,7 +560,7 @@ class Round:
     WEIGHTS = (('upsert', 12), ('upsert_rows', 8), ('upsert_range', 6), ('large_value', 3), ('update', 14), ('update_from', 2), ('move', 6),
                ('move_many', 3), ('delete', 8), ('copy', 4), ('insert_from_itself', 3), ('fail', 3), ('for_update', 4), ('cursor_update', 3),
                ('merge', 3), ('on_conflict', 8), ('savepoint', 9), ('rollback_to', 6), ('release', 4), ('cursor', 7), ('truncate', 2), ('alter', 5), ('update_extra', 3), ('access_method', 1), ('commit', 14),
-               ('rollback', 5), ('prepare', 3), ('flush', 8), ('vacuum_full', 1), ('old_snapshot', 3), ('restart', 1), ('compare_inside', 10))
+               ('rollback', 5), ('prepare', 3), ('flush', 8), ('vacuum_full', 3), ('old_snapshot', 3), ('restart', 1), ('compare_inside', 10))
 
     def step(self):
         rng = self.rng
