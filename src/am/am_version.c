@@ -21,6 +21,7 @@
 #include "am/am.h"
 #include "core/core_bloom.h"
 #include "merge/merge.h"
+#include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
@@ -136,6 +137,74 @@ paimon_versions_init(void)
 	RegisterSubXactCallback(forget_at_subabort, NULL);
 }
 
+/* ---- rows that were locked ---- */
+
+/*
+ * A snapshot may see a record as the newest one of its key, and yet not the row that is there when the key is locked: an older record may have been committed
+ * since, below one of our own above all.  Both rows have the same ctid.  Whoever has been given the row as it is then comes back with that ctid and the old
+ * snapshot: so it is remembered for the transaction what was given, and of such a ctid the snapshot is not asked any more.
+ */
+typedef struct GivenKey
+{
+	uint64		storage_id;
+	ItemPointerData tid;
+} GivenKey;
+
+typedef struct Given
+{
+	GivenKey	key;			/* hash key; padding is zeroed */
+	uint64		hash;			/* of the payload */
+} Given;
+
+static HTAB *given = NULL;		/* in the transaction's memory */
+static LocalTransactionId given_lxid;
+
+static Given *
+find_given(const PaimonTable *table, const ItemPointerData *tid, HASHACTION action)
+{
+	GivenKey	key;
+
+	if (given != NULL && given_lxid != paimon_my_lxid())
+		given = NULL;			/* it went with its transaction */
+	if (given == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(GivenKey), .entrysize = sizeof(Given), .hcxt = TopTransactionContext};
+
+		if (action == HASH_FIND)
+			return NULL;
+		given = hash_create("paimon rows given after locking", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		given_lxid = paimon_my_lxid();
+	}
+	memset(&key, 0, sizeof(key));
+	key.storage_id = table->storage_id;
+	key.tid = *tid;
+	return hash_search(given, &key, action, NULL);
+}
+
+static uint64
+payload_hash(const PaimonTable *table, const PaimonRowRef *row)
+{
+	StringInfoData payload;
+
+	initStringInfo(&payload);
+	paimon_rowref_payload(table, row, &payload);
+	return paimon_key_hash((const uint8 *) payload.data, payload.len);
+}
+
+void
+paimon_version_remember(const PaimonTable *table, const PaimonRowRef *row)
+{
+	find_given(table, &row->tid, HASH_ENTER)->hash = payload_hash(table, row);
+}
+
+static bool
+was_given(const PaimonTable *table, const PaimonRowRef *row)
+{
+	const Given *g = find_given(table, &row->tid, HASH_FIND);
+
+	return g != NULL && g->hash == payload_hash(table, row);
+}
+
 /*
  * The row whose newest record lies at the ctid, as `snapshot` (NULL: the active one) sees it; false if it does not see that record as the key's newest
  * one.  *row is valid until something else is looked up.
@@ -165,7 +234,7 @@ bool
 paimon_version_get(PaimonTable *table, Relation rel, ItemPointer tid, int bucket, PaimonBytes key, PaimonLookup **lookup, PaimonRowRef *row)
 {
 	*lookup = NULL;
-	if (paimon_version_seen(table, rel, tid, bucket, key, NULL, row))
+	if (find_given(table, tid, HASH_FIND) == NULL && paimon_version_seen(table, rel, tid, bucket, key, NULL, row))
 		return true;
 	*lookup = paimon_lookup_begin(table, rel, SnapshotSelf);
 	return paimon_lookup_get_before(*lookup, bucket, key.data, key.len, paimon_tid_own_end(table, rel, tid), row);
@@ -181,17 +250,18 @@ paimon_version_fetch(PaimonTable *table, Relation rel, ItemPointer tid, TupleTab
 	PaimonRowRef row;
 	PaimonLookup *lookup = NULL;
 	uint64		own_end;
+	bool		locked = find_given(table, tid, HASH_FIND) != NULL;
 	bool		found;
 
 	if (!paimon_resolve_tid(table, rel, tid, &record))
 		return false;
-	if (paimon_version_seen(table, rel, tid, record.bucket, record.key, NULL, &row))
+	if (!locked && paimon_version_seen(table, rel, tid, record.bucket, record.key, NULL, &row))
 	{
 		paimon_put_row(slot, table, &row, false);
 		return true;
 	}
 	own_end = paimon_tid_own_end(table, rel, tid);
-	if (own_end > 0 && (record.kind == PAIMON_KIND_REPLACE ||
+	if (!locked && own_end > 0 && (record.kind == PAIMON_KIND_REPLACE ||
 						(record.kind != PAIMON_KIND_REMOVE &&
 						 !paimon_buffer_changed_after(table, record.bucket, record.key.data, record.key.len, own_end))))
 	{
@@ -242,59 +312,6 @@ paimon_version_satisfies(PaimonTable *table, Relation rel, TupleTableSlot *slot,
 	}
 	paimon_lookup_end(lookup);
 	return same;
-}
-
-/* ---- rows that were locked ---- */
-
-/*
- * A snapshot may see a record as the newest one of its key, and yet not the row that is there when the key is locked: an older one may have been committed
- * since.  Both have the same ctid.  Whoever has been given the row as it is then comes back with that ctid and the old snapshot, so it is remembered what was given.
- */
-typedef struct Given
-{
-	LocalTransactionId lxid;
-	uint64		storage_id;
-	ItemPointerData tid;
-	uint64		hash;			/* of the payload */
-} Given;
-
-static Given given[64];
-static int	next_given = 0;
-
-static uint64
-payload_hash(const PaimonTable *table, const PaimonRowRef *row)
-{
-	StringInfoData payload;
-
-	initStringInfo(&payload);
-	paimon_rowref_payload(table, row, &payload);
-	return paimon_key_hash((const uint8 *) payload.data, payload.len);
-}
-
-void
-paimon_version_remember(const PaimonTable *table, const PaimonRowRef *row)
-{
-	Given	   *g = &given[next_given];
-
-	next_given = (next_given + 1) % lengthof(given);
-	g->lxid = paimon_my_lxid();
-	g->storage_id = table->storage_id;
-	g->tid = row->tid;
-	g->hash = payload_hash(table, row);
-}
-
-static bool
-was_given(const PaimonTable *table, const PaimonRowRef *row)
-{
-	for (int i = 0; i < lengthof(given); i++)
-	{
-		Given	   *g = &given[i];
-
-		if (g->storage_id == table->storage_id && g->lxid == paimon_my_lxid() && ItemPointerEquals(&g->tid, (ItemPointer) &row->tid) &&
-			g->hash == payload_hash(table, row))
-			return true;
-	}
-	return false;
 }
 
 /*

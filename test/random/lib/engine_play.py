@@ -412,7 +412,7 @@ class Play:
         keys = ', '.join(spec.columns[c].name for c in self.table.keys)
         rest = [c for c in range(len(spec.columns)) if c not in self.table.keys]
         plain = [c for c in rest if spec.columns[c].role == 'value']
-        form = rng.choice(['all', 'all', 'nothing', 'some'])
+        form = rng.choice(['all', 'all', 'nothing', 'some' if len(rest) > 1 else 'all'])
         if not records or (form == 'some' and (not plain or spec.engine == 'first-row' or not self.table.updates)):
             return
         some = rng.choice(plain) if form == 'some' else None
