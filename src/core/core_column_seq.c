@@ -132,17 +132,24 @@ paimon_seq_find_unit(const PaimonSeq *s, uint32_t item)
 static uint64_t
 sum_lengths(const PaimonSeq *s, uint32_t first, uint32_t count)
 {
+	uint64_t	lens[64];
 	uint64_t	sum = 0;
+	bool		bad = false;
 
-	for (uint32_t i = 0; i < count; i++)
+	while (count > 0)
 	{
-		uint64_t	len = paimon_packed_get(&s->lens, first + i);
+		uint32_t	n = count < 64 ? count : 64;
 
-		if (len > PAIMON_UNIT_RAW_MAX)
-			return UINT64_MAX;
-		sum += len;
+		paimon_packed_unpack(&s->lens, first, n, lens);
+		for (uint32_t i = 0; i < n; i++)
+		{
+			bad |= lens[i] > PAIMON_UNIT_RAW_MAX;
+			sum += lens[i];
+		}
+		first += n;
+		count -= n;
 	}
-	return sum;
+	return bad ? UINT64_MAX : sum;
 }
 
 /* Makes a unit's raw bytes available: fetched, checked, decompressed. */
