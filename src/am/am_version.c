@@ -205,6 +205,18 @@ was_given(const PaimonTable *table, const PaimonRowRef *row)
 	return g != NULL && g->hash == payload_hash(table, row);
 }
 
+/* Do two ctids mean the same record?  One of ours has another one since it was spilled, which a statement that has its first one may do itself. */
+static bool
+is_record(const PaimonTable *table, Relation rel, ItemPointer a, ItemPointer b)
+{
+	uint64		end;
+
+	if (ItemPointerEquals(a, b))
+		return true;
+	end = paimon_tid_own_end(table, rel, a);
+	return end > 0 && end == paimon_tid_own_end(table, rel, b);
+}
+
 /*
  * The row whose newest record lies at the ctid, as `snapshot` (NULL: the active one) sees it; false if it does not see that record as the key's newest
  * one.  *row is valid until something else is looked up.
@@ -223,7 +235,10 @@ paimon_version_seen(PaimonTable *table, Relation rel, ItemPointer tid, int bucke
 	looking++;
 	found = paimon_lookup_get(lookup, bucket, key.data, key.len, row);
 	looking--;
-	return found && ItemPointerEquals(&row->tid, tid);
+	if (!found || !is_record(table, rel, &row->tid, tid))
+		return false;
+	row->tid = *tid;
+	return true;
 }
 
 /*

@@ -139,3 +139,16 @@ SELECT paimon.compact('mv_user');
 SELECT * FROM mv_user ORDER BY id;
 DROP TABLE mv_user, mv_other;
 DROP FUNCTION mv_div;
+
+-- an UPDATE in the course of which the rows that it reads are spilled: it sees merged rows, not what was inserted
+CREATE TABLE mv_spill (id int PRIMARY KEY, n int, t text, pad text, op text) USING paimon WITH ("merge-engine" = 'aggregation', "fields.n.aggregate-function" = 'sum',
+	"fields.t.aggregate-function" = 'listagg', "fields.t.ignore-retract" = true, "rowkind.field" = 'op', "write-buffer-size" = '64 kb');
+INSERT INTO mv_spill SELECT g, 100, NULL, 'old', '+I' FROM generate_series(1, 400) g;
+BEGIN;
+INSERT INTO mv_spill SELECT 1 + g / 2, 10, CASE WHEN g % 2 = 1 THEN '  ' END, 'pad', CASE WHEN g % 2 = 1 THEN '+I' ELSE '-D' END FROM generate_series(0, 799) g;
+SAVEPOINT s;
+UPDATE mv_spill SET pad = repeat(md5(id::text), 10), op = 'done' WHERE true;
+SELECT count(*), count(t), sum(n), min(op) FROM mv_spill;
+COMMIT;
+SELECT count(*), count(t), sum(n), min(op) FROM mv_spill;
+DROP TABLE mv_spill;
