@@ -87,6 +87,15 @@ fetch_attribute(Oid relid, AttrNumber attno)
 	return fetch_self(AttributeRelationId, AttributeRelidNumIndexId, keys, 2);
 }
 
+/* The name of a column as the running command has written it; NULL: there is none. */
+char *
+paimon_ddl_new_attname(Oid relid, AttrNumber attno)
+{
+	HeapTuple	tuple = fetch_attribute(relid, attno);
+
+	return HeapTupleIsValid(tuple) ? pstrdup(NameStr(((Form_pg_attribute) GETSTRUCT(tuple))->attname)) : NULL;
+}
+
 /* Names that stored rows and system functions use for themselves. */
 static void
 check_reserved_name(Oid relid, const char *column)

@@ -86,6 +86,7 @@ extern bool paimon_ddl_has_partitioned_child(Oid relid);
 /* ddl_access.c */
 extern void paimon_ddl_access_init(void);
 extern void paimon_ddl_check_reserved(Oid relid);
+extern char *paimon_ddl_new_attname(Oid relid, AttrNumber attno);
 
 /* ddl_merge.c */
 extern void paimon_ddl_merge_init(void);

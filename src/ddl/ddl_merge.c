@@ -25,9 +25,11 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -488,6 +490,9 @@ function_changed(Oid function)
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("function %s must stay immutable", quote_identifier(NameStr(proc->proname))),
 				 errdetail("It is an aggregate function of paimon table \"%s\".", get_rel_name(linitial_oid(tables)))));
+	/* Sessions know from when they opened the table whether the function is strict. */
+	foreach(lc, tables)
+		CacheInvalidateRelcacheByRelid(lfirst_oid(lc));
 	oldname = full_name(get_namespace_name(get_func_namespace(function)), get_func_name(function));
 	newname = full_name(get_namespace_name(proc->pronamespace), NameStr(proc->proname));
 	if (strcmp(oldname, newname) == 0)
@@ -524,12 +529,82 @@ schema_changed(Oid schema)
 	}
 }
 
+/* ---- fields of nested rows ---- */
+
+/* Does an option of the column name the field? */
+static const char *
+option_of_field(Oid relid, AttrNumber attno, const char *field)
+{
+	static const char *const suffixes[] = {"nested-key", "nested-sequence-field"};
+	const char *column = get_attname(relid, attno, true);
+	List	   *items = paimon_ddl_read_items(relid, NULL);
+
+	for (int i = 0; i < lengthof(suffixes) && column != NULL; i++)
+	{
+		PaimonOptionItem *item = paimon_option_item(items, psprintf("%s%s.%s", FIELDS, column, suffixes[i]));
+		int			n = 0;
+		char	  **names = item != NULL ? paimon_merge_names(item->value, &n) : NULL;
+
+		for (int k = 0; k < n; k++)
+		{
+			if (strcmp(names[k], field) == 0)
+				return item->name;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * A field of a composite type is added, dropped, or has got another name: not one that options name.  Sessions know the type from when they opened the
+ * table: they are told to open it anew.
+ */
+static void
+field_changed(Oid typrel, AttrNumber attno, ObjectAccessType access)
+{
+	bool		dropped = access == OAT_DROP;
+	const char *field = access == OAT_POST_CREATE ? "" : get_attname(typrel, attno, true);
+	const char *newname = dropped ? NULL : paimon_ddl_new_attname(typrel, attno);
+	Oid			array = get_array_type(get_rel_type_id(typrel));
+	Relation	pg_depend;
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (field == NULL || !OidIsValid(array) || (newname != NULL && strcmp(field, newname) == 0))
+		return;
+	pg_depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(TypeRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(array));
+	scan = systable_beginscan(pg_depend, DependReferenceIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		const char *option;
+
+		if (depend->classid != RelationRelationId || depend->objsubid <= 0 || !paimon_is_table(depend->objid))
+			continue;
+		CacheInvalidateRelcacheByRelid(depend->objid);
+		option = option_of_field(depend->objid, depend->objsubid, field);
+		if (option != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("cannot %s attribute \"%s\" of type %s", dropped ? "drop" : "rename", field, quote_identifier(get_rel_name(typrel))),
+					 errdetail("Option \"%s\" of paimon table \"%s\" names it.", option, get_rel_name(depend->objid))));
+	}
+	systable_endscan(scan);
+	table_close(pg_depend, AccessShareLock);
+}
+
 static void
 object_access(ObjectAccessType access, Oid class, Oid object, int sub, void *arg)
 {
 	if (prev_object_access)
 		prev_object_access(access, class, object, sub, arg);
 
+	if (class == RelationRelationId && sub > 0 && object >= FirstNormalObjectId &&
+		(access == OAT_POST_CREATE || access == OAT_POST_ALTER || access == OAT_DROP) &&
+		IsTransactionState() && get_rel_relkind(object) == RELKIND_COMPOSITE_TYPE && OidIsValid(paimon_table_am_oid()))
+		field_changed(object, sub, access);
 	if ((access != OAT_POST_ALTER && access != OAT_POST_CREATE) || object < FirstNormalObjectId || !IsTransactionState() ||
 		(class != ProcedureRelationId && class != NamespaceRelationId) || !OidIsValid(paimon_table_am_oid()))
 		return;

@@ -207,3 +207,20 @@ SELECT * FROM paimon.aggregation_fields('md_comment');
 RESET ROLE;
 DROP ROLE md_reader;
 DROP TABLE md_comment;
+
+-- fields of nested rows that options name
+CREATE TYPE md_item AS (k int, t int, v text);
+CREATE TABLE md_nested (id int PRIMARY KEY, r md_item[]) USING paimon
+	WITH ("merge-engine" = 'aggregation', "fields.r.aggregate-function" = 'nested_update', "fields.r.nested-key" = 'k', "fields.r.nested-sequence-field" = 't');
+INSERT INTO md_nested VALUES (1, '{"(1,1,a)"}'), (1, '{"(2,1,b)","(1,0,late)"}');
+ALTER TYPE md_item RENAME ATTRIBUTE k TO key;
+ALTER TYPE md_item DROP ATTRIBUTE t;
+ALTER TYPE md_item RENAME ATTRIBUTE v TO value;
+ALTER TYPE md_item ADD ATTRIBUTE w text;
+INSERT INTO md_nested VALUES (1, '{"(2,1,c,w)"}');
+SELECT * FROM md_nested;
+ALTER TYPE md_item DROP ATTRIBUTE w;
+SELECT * FROM md_nested;
+DROP TYPE md_item CASCADE;
+DROP TABLE md_nested;
+DROP TYPE md_item;
