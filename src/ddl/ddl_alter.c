@@ -422,6 +422,21 @@ empty_command(void)
 	return cmd;
 }
 
+/* A change of a column's type stumbles over dependencies that core does not know; check_tree() records them anew. */
+static void
+forget_functions(Oid relid, AlterTableStmt *stmt)
+{
+	List	   *tree = stmt->relation->inh ? find_all_inheritors(relid, AccessExclusiveLock, NULL) : list_make1_oid(relid);
+	ListCell   *lc;
+
+	foreach(lc, tree)
+	{
+		if (paimon_is_table(lfirst_oid(lc)))
+			paimon_ddl_forget_functions(lfirst_oid(lc));
+	}
+	CommandCounterIncrement();
+}
+
 /*
  * What core has done to the columns of the table it has done, under the same lock, to those of tables that inherit from it; but it goes no further down than
  * to tables that had the column already.
@@ -491,6 +506,8 @@ run_plan(DdlFrame *frame, AlterPlan *plan, AlterTableStmt *stmt)
 		paimon_ddl_reset_storage(plan->relid);
 	if (frame->may_lose_key != NIL)
 		run_drops(frame, plan, stmt);
+	if (has_command(stmt, AT_AlterColumnType))
+		forget_functions(plan->relid, stmt);
 	if (!whole && plan->am_changes && !plan->will_be_paimon)
 		run_leaving(frame, plan->relid, with_commands(stmt, plan->rest));
 	else if (!whole)

@@ -224,3 +224,18 @@ SELECT * FROM md_nested;
 DROP TYPE md_item CASCADE;
 DROP TABLE md_nested;
 DROP TYPE md_item;
+
+-- types of columns that a user's function merges
+CREATE FUNCTION md_less(int, int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT least($1, $2) $$;
+CREATE FUNCTION md_less(numeric, numeric) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT least($1, $2) $$;
+CREATE TABLE md_retype (id int, p int, n int, PRIMARY KEY (id, p)) PARTITION BY LIST (p) USING paimon WITH ("merge-engine" = 'aggregation', "fields.n.aggregate-function" = 'md_less');
+CREATE TABLE md_retype1 PARTITION OF md_retype DEFAULT;
+INSERT INTO md_retype VALUES (1, 1, 5), (1, 1, 7), (1, 1, 4);
+ALTER TABLE md_retype ALTER COLUMN n TYPE text;
+ALTER TABLE md_retype ALTER COLUMN n TYPE numeric;
+INSERT INTO md_retype VALUES (1, 1, 3.5);
+SELECT * FROM md_retype;
+DROP FUNCTION md_less(int, int);
+DROP FUNCTION md_less(numeric, numeric);
+DROP TABLE md_retype;
+DROP FUNCTION md_less(numeric, numeric);
