@@ -267,7 +267,8 @@ spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint6
 	*run = survey_result;
 	run->bucket = e[lo].rec->bucket;
 	run->seq = paimon_bufxact.next_spill++;
-	if (run->min_cid != run->max_cid)
+	/* which of one command's records of a key came first matters as well, where records are merged and somebody has their ctids */
+	if (run->min_cid != run->max_cid || (wb->table->merges && (wb->row_triggers || wb->tids_given)))
 		run->origins = origins_create();
 	if (wb->row_triggers || wb->tids_given)
 		run->row_of_ordinal = MemoryContextAllocExtended(paimon_bufxact.cxt,
