@@ -429,7 +429,7 @@ class Round:
     def op_alter(self, session):
         """Changes of the definition, perhaps rolled back, with rows changed before and after."""
         if self.alone(session):
-            self.try_both(session, self.some_alter(session), ('23502', '22003', '22001', '42P16', '42804'))
+            self.try_both(session, self.some_alter(session), ('23502', '22003', '22001', '42P16', '42804', '0A000'))
 
     def op_update_extra(self, session):
         """Values of columns that came later."""
@@ -468,7 +468,7 @@ class Round:
             self.run(session, 'ROLLBACK TO method; RELEASE method')
         self.run(session, back)
         # The twin is rewritten, too: to older snapshots, which may be waiting for the lock, a rewritten table is empty.
-        self.run(session, 'ALTER TABLE %s ALTER COLUMN g TYPE int USING g + 0' % t.heap)
+        self.run(session, 'ALTER TABLE %s ALTER COLUMN own TYPE int USING own + 0' % t.heap)
         self.both(session, *change)
         self.compare(session.conn, 'its session')
 
