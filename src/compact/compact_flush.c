@@ -123,6 +123,7 @@ run_params(const Flush *f, int bucket, PaimonRunParams *params)
 	params->min_position = Min(f->cut.head, params->max_position);
 	params->ordinal = f->ordinal;
 	params->retracts_stay = paimon_table_retracts_stay(f->table);
+	params->deletes_stay = paimon_table_deletes_stay(f->table);
 }
 
 /* Is there a file that may hold something a delete marker of this flush deletes?  Large commits behind the cut are newer. */

@@ -127,6 +127,7 @@ output_params(const PaimonCompaction *c, int64 file_bytes, PaimonRunParams *para
 	params->max_position = runs[0].max_position;
 	params->ordinal = runs[0].ordinal;
 	params->retracts_stay = paimon_table_retracts_stay(c->table);
+	params->deletes_stay = paimon_table_deletes_stay(c->table);
 	for (int i = 1; i < c->plan.nruns; i++)
 	{
 		params->min_position = Min(params->min_position, runs[i].min_position);

@@ -94,6 +94,7 @@ run_params(const WriteBuffer *wb, Relation rel, int bucket, int32 seq, PaimonRun
 	p->zstd_level = o->compression == PAIMON_COMPRESSION_NONE ? 0 : o->zstd_level;
 	p->ordinal = seq;
 	p->retracts_stay = paimon_table_retracts_stay(wb->table);
+	p->deletes_stay = paimon_table_deletes_stay(wb->table);
 }
 
 /*

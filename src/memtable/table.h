@@ -50,12 +50,19 @@ extern bool paimon_storage_is_of(Relation rel, uint64 storage_id);
 extern void paimon_table_release(PaimonTable *table);
 
 /*
- * Do taken back rows stay for good (PaimonRunParams.retracts_stay)?  Where rows are aggregated a retract on nothing is a row that is seen.
+ * Do taken back rows stay for good (PaimonRunParams.retracts_stay, deletes_stay)?  Where rows are aggregated a retract on nothing is a row that is seen.  What
+ * counts as a delete marker must go when nothing is older, or it would be compacted again and again.
  */
 static inline bool
 paimon_table_retracts_stay(const PaimonTable *table)
 {
-	return table->merges && table->plan->engine == PAIMON_FOLD_AGGREGATION && !table->plan->remove_on_delete;
+	return table->merges && table->plan->engine == PAIMON_FOLD_AGGREGATION;
+}
+
+static inline bool
+paimon_table_deletes_stay(const PaimonTable *table)
+{
+	return paimon_table_retracts_stay(table) && !table->plan->remove_on_delete;
 }
 
 /* Buckets that a storage keyed by row->keys gets by the options: fills in nbuckets, nbucketkeys and bucketkeys. */

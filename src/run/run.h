@@ -35,7 +35,8 @@ typedef struct PaimonRunParams
 	uint64		min_position;	/* go into the file rows as they are */
 	uint64		max_position;
 	int32		ordinal;
-	bool		retracts_stay;	/* only REMOVE counts as a delete marker: other retracts may be rows that are seen (aggregation) */
+	bool		retracts_stay;	/* -U does not count as a delete marker: it may be a row that is seen (aggregation) */
+	bool		deletes_stay;	/* nor does -D */
 	bool		rows_stay;		/* keys and payloads given to paimon_run_add (these aligned) stay where they are until the run is finished */
 } PaimonRunParams;
 

@@ -514,7 +514,8 @@ writer_end_key(PaimonRunWriter *w)
 {
 	if (!w->has_last_key)
 		return;
-	if (w->p.retracts_stay ? w->last_kind == PAIMON_KIND_REMOVE : PAIMON_RUN_IS_DELETE(w->last_kind))
+	if (PAIMON_RUN_IS_DELETE(w->last_kind) && !(w->last_kind == PAIMON_KIND_UPDATE_BEFORE && w->p.retracts_stay) &&
+		!(w->last_kind == PAIMON_KIND_DELETE && w->p.deletes_stay))
 		w->file_deletes++;
 }
 

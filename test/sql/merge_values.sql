@@ -152,3 +152,13 @@ SELECT count(*), count(t), sum(n), min(op) FROM mv_spill;
 COMMIT;
 SELECT count(*), count(t), sum(n), min(op) FROM mv_spill;
 DROP TABLE mv_spill;
+
+-- a retract that stays is no delete marker, for which the file would be compacted without end
+CREATE TABLE mv_stay (id int PRIMARY KEY, n int, op text) USING paimon WITH ("merge-engine" = 'aggregation', "fields.n.aggregate-function" = 'sum', "rowkind.field" = 'op',
+	"aggregation.remove-record-on-delete" = true);
+INSERT INTO mv_stay VALUES (1, 1, '-U'), (2, 1, '-D'), (3, 1, '+I');
+SELECT paimon.compact('mv_stay') IS NOT NULL;
+SELECT paimon.compact('mv_stay', full => false) IS NOT NULL;
+SELECT level, record_count, "deleteRowCount" FROM paimon.files('mv_stay');
+SELECT * FROM mv_stay ORDER BY id;
+DROP TABLE mv_stay;
