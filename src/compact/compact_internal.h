@@ -13,6 +13,7 @@
 #include "compact/compact.h"
 #include "core/core_compaction.h"
 #include "levels/levels.h"
+#include "scan/scan.h"
 
 /* ---- what is done when the transaction ends (compact_end.c) ---- */
 
@@ -81,6 +82,22 @@ extern uint32 paimon_tolerated_end(uint32 used);
 
 /* A bucket's runs as the core wants them, palloc'd. */
 extern PaimonCompactionRun *paimon_compact_run_sizes(const PaimonBucketRuns *bucket);
+
+/* ---- record-level.expire-time (compact_age.c) ---- */
+
+typedef struct PaimonAgeLimit
+{
+	int			column;			/* by attribute, which holds a row's time */
+	Oid			type;
+	int64		before;			/* in the server's microseconds: rows before this are old */
+} PaimonAgeLimit;
+
+/* The limit as it is now; false if rows of the table do not grow old. */
+extern bool paimon_age_limit(const PaimonTable *table, PaimonAgeLimit *limit);
+/* Is a row out of a compaction's merge, the only record of its key, old? */
+extern bool paimon_row_is_old(const PaimonAgeLimit *limit, const PaimonTable *table, const PaimonRowRef *row);
+/* May the file hold such a row?  Reads the column. */
+extern bool paimon_file_has_old(const PaimonAgeLimit *limit, Relation rel, const PaimonTable *table, const PaimonFileRow *row);
 
 /* Merges what has to be merged into new files. */
 extern void paimon_compact_rewrite(PaimonCompaction *c);

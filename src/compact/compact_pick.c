@@ -96,6 +96,21 @@ fill_last_full(PaimonCompaction *c, Snapshot snapshot, int max_level, PaimonComp
 	}
 }
 
+/* A full compaction that is asked for has work in a bucket that looks finished if rows have grown old there. */
+static void
+fill_old(const PaimonCompaction *c, PaimonCompactionRun *run)
+{
+	PaimonAgeLimit limit;
+
+	if (run->deletes > 0 || !paimon_age_limit(c->table, &limit))
+		return;
+	for (int i = 0; i < c->runs->runs[0].nfiles && run->deletes == 0; i++)
+	{
+		if (paimon_file_has_old(&limit, c->rel, c->table, c->runs->runs[0].files[i]))
+			run->deletes = 1;
+	}
+}
+
 /* Tells the core what is to be moved. */
 static void
 fill_relocation(const PaimonCompaction *c, PaimonCompactionRun *runs, PaimonCompactionNow *now)
@@ -132,6 +147,8 @@ choose(PaimonCompaction *c, Snapshot snapshot)
 	now.force_full = c->full;
 	now.force_rewrite = c->full && c->table->options.force_rewrite_all;
 	fill_last_full(c, snapshot, options.num_levels - 1, &now);
+	if (c->full && c->runs->nruns == 1)
+		fill_old(c, &runs[0]);
 	if (c->relocation != NULL && c->relocation->cutoff > 0)
 		fill_relocation(c, runs, &now);
 	if (paimon_compaction_pick(runs, c->runs->nruns, &options, &now, &c->plan) != PAIMON_OK)

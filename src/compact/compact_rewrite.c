@@ -48,6 +48,8 @@ list_files(const PaimonCompaction *c, PaimonFileRow ***rows, int *nfiles)
 {
 	const PaimonSortedRun *runs = &c->runs->runs[c->plan.first];
 	PaimonCompactionFile *files;
+	PaimonAgeLimit limit;
+	bool		ages = c->plan.drop_deletes && paimon_age_limit(c->table, &limit);
 	int			n = 0;
 
 	for (int i = 0; i < c->plan.nruns; i++)
@@ -66,6 +68,8 @@ list_files(const PaimonCompaction *c, PaimonFileRow ***rows, int *nfiles)
 			files[n].bytes = row->bytes;
 			files[n].rows = row->row_count;
 			files[n].deletes = row->delete_count;
+			if (ages && row->delete_count == 0 && paimon_file_has_old(&limit, c->rel, c->table, row))
+				files[n].deletes = 1;
 			files[n].level = row->level;
 			files[n].run = i;
 			files[n].move = c->plan.reason == PAIMON_COMPACT_RELOCATION && paimon_file_is_far(row, c->relocation);
@@ -192,6 +196,8 @@ rewrite_stretch(PaimonCompaction *c, const PaimonCompactionStep *step, const boo
 	int			natts = c->table->desc->tupdesc->natts;
 	Datum	   *values = palloc0_array(Datum, natts + 1);
 	bool	   *nulls = palloc0_array(bool, natts + 1);
+	PaimonAgeLimit limit;
+	bool		ages = c->plan.drop_deletes && paimon_age_limit(c->table, &limit);
 
 	inputs.runs = stretch_runs(c, taken, &inputs.nruns);
 	spec.table = c->table;
@@ -218,6 +224,8 @@ rewrite_stretch(PaimonCompaction *c, const PaimonCompactionStep *step, const boo
 			paimon_throttle_point(c->note, c->rows_written);
 			PAIMON_STOP_POINT("compact-merging");
 		}
+		if (ages && paimon_reader_gave_all(reader) && paimon_row_is_old(&limit, c->table, &row))
+			continue;
 		add_row(c, writer, &row, values, nulls);
 	}
 	paimon_reader_end(reader);

@@ -296,6 +296,41 @@ check_bucket_key_types(Oid relid, const PaimonOptionItem *item)
 	}
 }
 
+/* Rows grow old by a column that must say when they are from. */
+static void
+check_record_time(Oid relid, List *items)
+{
+	const PaimonOptionItem *field = paimon_option_item(items, "record-level.time-field");
+	AttrNumber	attno;
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+
+	if (field == NULL && paimon_option_item(items, "record-level.expire-time") != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"record-level.expire-time\" of paimon table \"%s\" needs option \"record-level.time-field\"", get_rel_name(relid)),
+				 errhint("Name the column that holds a row's time.")));
+	if (field == NULL)
+		return;
+	attno = get_attnum(relid, linitial(paimon_option_columns(field)));
+	get_atttypetypmodcoll(relid, attno, &type, &typmod, &collation);
+	switch (getBaseType(type))
+	{
+		case INT4OID:
+		case INT8OID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" of option \"%s\" of paimon table \"%s\" cannot hold a row's time",
+							get_attname(relid, attno, false), field->name, get_rel_name(relid)),
+					 errdetail("It is of type %s; integer, bigint, timestamp and timestamp with time zone can.", format_type_with_typemod(type, typmod))));
+	}
+}
+
 /* Check all options of a table against its present shape. */
 void
 paimon_ddl_check_table(Oid relid)
@@ -308,6 +343,7 @@ paimon_ddl_check_table(Oid relid)
 	paimon_options_check_shape(paimon_ddl_shape(relid), items);
 	if (bucket_key != NULL)
 		check_bucket_key_types(relid, bucket_key);
+	check_record_time(relid, items);
 	paimon_ddl_check_merge(relid, items);
 }
 

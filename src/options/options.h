@@ -84,6 +84,8 @@ typedef struct PaimonOptions
 	int64		total_size_threshold;	/* bytes */
 	int64		incremental_size_threshold; /* bytes */
 	int64		full_delta_commits;
+	int64		record_expire_time_ms;	/* -1 = off */
+	AttrNumber	record_time_field;	/* 0 = none */
 
 	/* retention of snapshots */
 	bool		retention_given;	/* the table's owner has set one of these */

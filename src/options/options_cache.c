@@ -81,6 +81,7 @@ paimon_options_defaults(PaimonOptions *out)
 	memset(out, 0, sizeof(*out));
 	out->snapshot_interval_ms = -1;
 	out->optimization_interval_ms = -1;
+	out->record_expire_time_ms = -1;
 	out->num_retained_max = PG_INT64_MAX;
 	for (const PaimonOptionDef *def = paimon_option_defs; def->name != NULL; def++)
 	{
@@ -97,33 +98,48 @@ paimon_options_defaults(PaimonOptions *out)
 	}
 }
 
+/* 0: there is none of that name. */
+static AttrNumber
+number_of_column(Relation rel, const char *name)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && strcmp(NameStr(att->attname), name) == 0)
+			return att->attnum;
+	}
+	return InvalidAttrNumber;
+}
+
 static void
 set_bucket_key(Relation rel, PaimonOptions *out, const char *text)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
 	ListCell   *lc;
 
 	out->nbucketkey = 0;
 	foreach(lc, paimon_parse_columns(text))
 	{
-		bool		found = false;
+		AttrNumber	attno = number_of_column(rel, lfirst(lc));
 
-		for (int i = 0; i < desc->natts && !found; i++)
-		{
-			Form_pg_attribute att = TupleDescAttr(desc, i);
-
-			if (att->attisdropped || strcmp(NameStr(att->attname), lfirst(lc)) != 0)
-				continue;
-			if (out->nbucketkey < PAIMON_MAX_BUCKET_KEYS)
-				out->bucketkey[out->nbucketkey++] = att->attnum;
-			found = true;
-		}
-		if (!found)
+		if (attno == InvalidAttrNumber)
 		{
 			out->nbucketkey = 0;
 			return;
 		}
+		if (out->nbucketkey < PAIMON_MAX_BUCKET_KEYS)
+			out->bucketkey[out->nbucketkey++] = attno;
 	}
+}
+
+static void
+set_record_time_field(Relation rel, PaimonOptions *out, const char *text)
+{
+	List	   *columns = paimon_parse_columns(text);
+
+	out->record_time_field = columns == NIL ? InvalidAttrNumber : number_of_column(rel, linitial(columns));
 }
 
 static bool
@@ -158,6 +174,8 @@ fill(Relation rel, PaimonOptions *out)
 				continue;
 			if (strcmp(def->name, "bucket-key") == 0)
 				set_bucket_key(rel, out, item->value);
+			else if (strcmp(def->name, "record-level.time-field") == 0)
+				set_record_time_field(rel, out, item->value);
 			else if (def->offset < 0 || !paimon_option_parse(def, item->value, &value))
 				continue;
 			else

@@ -73,6 +73,8 @@ typedef struct PaimonReadInputs
 extern PaimonReader *paimon_reader_begin_inputs(const PaimonReadSpec *spec, const PaimonReadInputs *inputs);
 
 extern bool paimon_reader_next(PaimonReader *reader, PaimonRowRef *row);
+/* Is the row given last all that there is of its key?  False: it is one of several records (spec.stored). */
+extern bool paimon_reader_gave_all(const PaimonReader *reader);
 extern void paimon_reader_rescan(PaimonReader *reader);
 extern void paimon_reader_end(PaimonReader *reader);
 

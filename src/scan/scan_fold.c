@@ -318,6 +318,7 @@ paimon_folder_next(PaimonReader *reader, PaimonRowRef *row)
 			reader->current = s;
 			if (f->stored ? paimon_merge_stores_alone(kind) : paimon_merge_shows_alone(f->plan, kind))
 			{
+				f->nout = f->out = 0;
 				paimon_source_ref(s, row, !reader->spec.nokey);
 				return true;
 			}

@@ -656,6 +656,12 @@ found:
 }
 
 bool
+paimon_reader_gave_all(const PaimonReader *reader)
+{
+	return reader->folder == NULL || reader->folder->nout <= 1;
+}
+
+bool
 paimon_reader_next(PaimonReader *reader, PaimonRowRef *row)
 {
 	for (;;)

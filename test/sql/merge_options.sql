@@ -149,7 +149,6 @@ SELECT try('merge-engine=aggregation', 'fields.t.aggregate-function=mo_longest')
 	try('merge-engine=aggregation', 'fields.i.aggregate-function=int4larger');
 
 -- what is not built
-SELECT try('record-level.expire-time=1 h', 'record-level.time-field=i');
 SELECT try('sequence.snapshot-ordering=true');
 
 -- later: the same checks, and the table stays as it was
