@@ -113,7 +113,7 @@ warn_of_tables(const char *pubname, bool all, List *objects)
 		if (class->relkind != RELKIND_RELATION || class->relpersistence != RELPERSISTENCE_PERMANENT ||
 			(!all && !names_schema(objects, class->relnamespace)))
 			continue;
-		if (n++ == 0)
+		if (n++ == 0 || strcmp(NameStr(class->relname), found) < 0)
 			found = pstrdup(NameStr(class->relname));
 	}
 	systable_endscan(scan);
