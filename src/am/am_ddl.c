@@ -154,6 +154,8 @@ paimon_relation_copy_for_cluster(Relation old_table, Relation new_table, Relatio
 	CacheInvalidateRelcache(new_table);
 	AcceptInvalidationMessages();
 
+	if (row.nkeys == 0)
+		paimon_storage_follow_row_no(new_table, old_table);
 	*num_tuples = paimon_copy_rows(from, old_table, paimon_table_get(new_table, true), new_table);
 	*tups_vacuumed = 0;
 	*tups_recently_dead = 0;

@@ -90,6 +90,8 @@ extern uint64 paimon_storage_next_file_no(Relation rel);
 
 /* Takes `n` consecutive row numbers for an append table's hidden key.  Non-transactional, WAL-logged. */
 extern uint64 paimon_storage_new_row_no(Relation rel, uint32 n);
+/* From now on such numbers are larger than all that the other relation has given: its rows were copied as they are. */
+extern void paimon_storage_follow_row_no(Relation rel, Relation other);
 
 /* ---- extents (storage_extent.c) ---- */
 

@@ -258,3 +258,23 @@ paimon_storage_new_row_no(Relation rel, uint32 n)
 {
 	return take_numbers(rel, offsetof(PaimonMeta, next_row_no), n);
 }
+
+/* See storage.h. */
+void
+paimon_storage_follow_row_no(Relation rel, Relation other)
+{
+	PaimonMeta  theirs;
+	PaimonMeta *meta;
+	Buffer      buf;
+
+	paimon_meta_read(other, &theirs);
+	buf = paimon_meta_lock(rel, BUFFER_LOCK_EXCLUSIVE, &meta);
+	if (meta->next_row_no < theirs.next_row_no)
+	{
+		START_CRIT_SECTION();
+		meta->next_row_no = theirs.next_row_no;
+		log_metapage(rel, buf, false);
+		END_CRIT_SECTION();
+	}
+	UnlockReleaseBuffer(buf);
+}

@@ -452,6 +452,8 @@ class Round:
         self.begin(session)
         session.wrote = session.exclusive = True
         to_heap, back = 'ALTER TABLE %s SET ACCESS METHOD heap' % t.paimon, 'ALTER TABLE %s SET ACCESS METHOD paimon, SET (%s)' % (t.paimon, t.options)
+        # The twin is rewritten, too: then both hold the newest rows, be the session's snapshot older; to older ones of others, which may be waiting for the lock, both are empty.
+        to_heap += '; ALTER TABLE %s ALTER COLUMN own TYPE int USING own + 0' % t.heap
         change = t.both('UPDATE {T} SET v = coalesce(v, 0) + 1 WHERE ' + self.some_rows(session))
         if rng.random() < 0.3:
             self.run(session, 'SAVEPOINT method')
@@ -467,8 +469,6 @@ class Round:
             self.both(session, *change)
             self.run(session, 'ROLLBACK TO method; RELEASE method')
         self.run(session, back)
-        # The twin is rewritten, too: to older snapshots, which may be waiting for the lock, a rewritten table is empty.
-        self.run(session, 'ALTER TABLE %s ALTER COLUMN own TYPE int USING own + 0' % t.heap)
         self.both(session, *change)
         self.compare(session.conn, 'its session')
 

@@ -119,6 +119,10 @@ SELECT same('p', 'h');
 UPDATE p SET v = v - 1 WHERE v % 2 = 0;
 UPDATE h SET v = v - 1 WHERE v % 2 = 0;
 SELECT same('p', 'h');
+-- rows keep their numbers: later ones must not get the same
+INSERT INTO p SELECT g, 'later' FROM generate_series(1001, 1200) g;
+INSERT INTO h SELECT g, 'later' FROM generate_series(1001, 1200) g;
+SELECT same('p', 'h');
 
 -- TRUNCATE.
 BEGIN;
