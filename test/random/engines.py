@@ -164,7 +164,7 @@ def main():
     seconds = float(os.environ.get('SECONDS') or 60)
     share = float(os.environ.get('HISTORIES') or 0.25) if not os.environ.get('ONLY') else 0
     print('seed %d' % seed, flush=True)
-    server, tally = Server('engines', ['deadlock_timeout = 100ms', 'autovacuum_naptime = 1s']), Tally()
+    server, tally = Server('engines', ['deadlock_timeout = 100ms', 'track_commit_timestamp = on', 'autovacuum_naptime = 1s']), Tally()
     try:
         server.connect().query(SCHEMA)
         histories, reports = play_histories(server, seed, seconds * share)

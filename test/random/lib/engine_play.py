@@ -35,11 +35,24 @@ class Ender(Driver):
         else:
             super().note(who, text)
 
+    def committed(self, session):
+        self.game.ended(session, session.conn.tag == 'COMMIT')
+
+    def take_earlier(self, session):
+        """Whose COMMIT was under way, and has come before this session's, must be told to the model before, too."""
+        others = [s for s in self.sessions if s is not session and s.conn.running == 'COMMIT' and s.xid and s.conn.ready(0)]
+        for other in others if session.xid else []:
+            if self.watcher.query('SELECT pg_xact_commit_timestamp(\'%s\') < pg_xact_commit_timestamp(\'%s\')' % (other.xid, session.xid))[0][0] == 't':
+                self.take_answer(other)
+
     def end(self, session, commit):
         committed = False
         try:
+            session.xid = self.watcher.query('SELECT backend_xid FROM pg_stat_activity WHERE pid = %d' % session.conn.pid)[0][0]
             self.run(session, 'COMMIT' if commit else 'ROLLBACK')
             committed = session.conn.tag == 'COMMIT'
+            if committed:
+                self.take_earlier(session)
         except ServerError as error:
             if not session.may_fail(error):
                 raise
@@ -66,7 +79,7 @@ class Play:
 
     @staticmethod
     def fresh(session):
-        session.pending, session.marks, session.view = [], [], None
+        session.pending, session.marks, session.view, session.xid = [], [], None, None
         return session
 
     def ended(self, session, committed):

@@ -15,7 +15,7 @@ class Session:
         self.number = number
         self.reset(conn)
         self.prepared = None        # global id of this session's prepared transaction
-        self.failure = None         # of its running statement, received while another session was waited for
+        self.answer = None          # of its running statement, (rows, error), received while another session was waited for
 
     def reset(self, conn):
         self.conn = conn
@@ -56,9 +56,11 @@ class Driver:
         patience, began = 0.05, time.monotonic()
         while not conn.ready(patience):
             self.end_blockers(session)
-            if session.failure is not None:
-                error, session.failure = session.failure, None
-                raise error
+            if session.answer is not None:
+                (rows, error), session.answer = session.answer, None
+                if error is not None:
+                    raise error
+                return rows
             patience = min(patience * 1.5, 1.0)
             if time.monotonic() - began > 180:
                 raise Hung('no end within 180 seconds of: %s' % sql[:2000])
@@ -72,25 +74,30 @@ class Driver:
                 if other.conn.running is None:
                     self.end(other, self.rng.random() < 0.7)
                 elif other.conn.ready(0):
-                    self.end_failed(other)
+                    self.take_answer(other)
         if 0 in blockers:           # a prepared transaction
             for other in self.sessions:
                 if other.prepared:
                     self.waits += 1
                     self.end_prepared(other, self.rng.random() < 0.7)
 
-    def end_failed(self, session):
+    def take_answer(self, session):
         """
-        Ends a session whose statement, itself under way, lost a deadlock against the one that is waited for: where that was in a sub-transaction, the locks of
-        the transaction around it are still held.
+        Takes the answer of a statement that itself is under way.  If it has lost a deadlock against the one that is waited for, the transaction is ended here: where that
+        was in a sub-transaction, the locks of the one around it are still held.
         """
+        sql, rows, failure = session.conn.running, None, None
         try:
-            session.conn.receive()
+            rows = session.conn.receive()
+            if sql == 'COMMIT':
+                self.committed(session)
         except ServerError as error:
+            failure = error
             self.end(session, False)
-            session.failure = error
-        else:
-            raise Failure('a statement has ended that others wait for')
+        session.answer = (rows, failure)
+
+    def committed(self, session):
+        """Its COMMIT has been answered while others go on."""
 
     def end(self, session, commit):
         """Ends a session's transaction.  A deadlock is a way to end, too."""
