@@ -370,7 +370,8 @@ class Table:
         sql = 'CREATE TABLE %s (%s, PRIMARY KEY (%s))' % (self.name, columns, self.names(self.keys))
         if not options:
             return sql
-        return sql + ' USING paimon WITH (%s)' % ', '.join('"%s" = \'%s\'' % pair for pair in self.options + self.storage)
+        options = ', '.join('"%s" = \'%s\'' % pair for pair in self.options + self.storage)
+        return sql + ' USING paimon' + (' WITH (%s)' % options if options else '')
 
     def describe(self):
         return '%s late=%s' % (self.create(), self.late)
