@@ -48,15 +48,15 @@ fill_extent(Relation rel, PaimonTable *table)
 {
 	uint8	   *zeros = palloc0(EXTENT_BYTES + MIN_BATCH);
 	FullTransactionId xid = GetTopFullTransactionId();
-	PaimonBatchHeader header = {0};
 	PaimonBytes piece = {.data = zeros};
+	PaimonLogBatch batch = {.pieces = &piece, .npieces = 1};
 	uint64		tail = paimon_shared_tail(table->shared, rel);
 	uint64		rest = EXTENT_BYTES - tail % EXTENT_BYTES;
-	XLogRecPtr	lsn;
 
-	piece.len = Max(rest, MIN_BATCH) - sizeof(header);
+	piece.len = Max(rest, MIN_BATCH) - sizeof(batch.header);
+	paimon_log_pack(rel, &batch);
 	paimon_append_lock(table->shared);
-	last_position = paimon_shared_append(table->shared, rel, xid, &header, &piece, 1, &lsn) + sizeof(header) + piece.len;
+	last_position = paimon_shared_append(table->shared, rel, xid, &batch) + batch.header.len;
 	paimon_append_unlock(table->shared);
 	last_storage = table->storage_id;
 	pfree(zeros);

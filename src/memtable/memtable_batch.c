@@ -213,7 +213,7 @@ finish_section(Section *s, uint32 offset)
  * that follow the header. Pieces point into the builder's memory.
  */
 void
-paimon_batch_finish(PaimonBatchBuilder *b, PaimonBatchHeader *header, PaimonBytes **pieces, int *npieces)
+paimon_batch_finish(PaimonBatchBuilder *b, PaimonLogBatch *batch)
 {
 	MemoryContext old = MemoryContextSwitchTo(b->cxt);
 	uint8        *dir = palloc(Max(b->nsections, 1) * PAIMON_DIRECTORY_ENTRY);
@@ -240,10 +240,8 @@ paimon_batch_finish(PaimonBatchBuilder *b, PaimonBatchHeader *header, PaimonByte
 	}
 	out[0].data = dir;
 	out[0].len = b->nsections * PAIMON_DIRECTORY_ENTRY;
-	header->nbuckets = (uint16) b->nsections;
-	header->nrecords = nrecords;
-	*pieces = out;
-	*npieces = b->nsections + 1;
+	*batch = (PaimonLogBatch){.header = {.nbuckets = (uint16) b->nsections, .nrecords = nrecords},
+							  .pieces = out, .npieces = b->nsections + 1};
 }
 
 /* ---- reading ---- */

@@ -265,24 +265,15 @@ lock_batch_keys(Commit *c)
 }
 
 static void
-append_batch(PaimonTable *table, Relation rel, PaimonBatchBuilder *batch, uint16 flags)
-{
-	PaimonBatchHeader header = {0};
-	PaimonBytes *pieces;
-	int			npieces;
-	XLogRecPtr	lsn;
-
-	paimon_batch_finish(batch, &header, &pieces, &npieces);
-	header.flags = flags;
-	(void) paimon_shared_append(table->shared, rel, GetTopFullTransactionId(), &header, pieces, npieces, &lsn);
-}
-
-static void
 commit_small(Commit *c, bool prepare)
 {
 	PaimonTable *table = c->wb->table;
+	PaimonLogBatch batch;
 	TransactionId blocker;
 
+	paimon_batch_finish(c->batch, &batch);
+	batch.header.flags = prepare ? PAIMON_BATCH_PREPARED : 0;
+	paimon_log_pack(c->rel, &batch);
 	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
 	if (prepare)
 		lock_batch_keys(c);
@@ -296,7 +287,7 @@ commit_small(Commit *c, bool prepare)
 		PAIMON_STOP_POINT("append-blocked");
 		XactLockTableWait(blocker, NULL, NULL, XLTW_None);
 	}
-	append_batch(table, c->rel, c->batch, prepare ? PAIMON_BATCH_PREPARED : 0);
+	(void) paimon_shared_append(table->shared, c->rel, GetTopFullTransactionId(), &batch);
 	paimon_append_unlock(table->shared);
 	PAIMON_STOP_POINT("append-done");
 
@@ -312,17 +303,19 @@ void
 paimon_precommit_append_one(PaimonTable *table, Relation rel, int bucket, uint8 kind,
 							const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len)
 {
-	PaimonBatchBuilder *batch;
+	PaimonBatchBuilder *builder;
+	PaimonLogBatch batch;
 
 	if (table->shared == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot write to temporary table \"%s\" while its transaction is being committed",
 						RelationGetRelationName(rel))));
-	batch = paimon_batch_begin(table->desc->nbuckets);
-	paimon_batch_add(batch, bucket, kind, key, keylen, payload, len);
+	builder = paimon_batch_begin(table->desc->nbuckets);
+	paimon_batch_add(builder, bucket, kind, key, keylen, payload, len);
+	paimon_batch_finish(builder, &batch);
 	paimon_append_lock(table->shared);
-	append_batch(table, rel, batch, 0);
+	(void) paimon_shared_append(table->shared, rel, GetTopFullTransactionId(), &batch);
 	paimon_append_unlock(table->shared);
 }
 
@@ -350,6 +343,7 @@ temporary_number(uint64 storage_id)
 static uint64
 take_number(PaimonTable *table, Relation rel)
 {
+	PaimonLogBatch empty = {.npieces = 0};
 	MemoryContext old;
 	uint64		number;
 
@@ -361,7 +355,7 @@ take_number(PaimonTable *table, Relation rel)
 	MemoryContextSwitchTo(old);
 	paimon_append_lock(table->shared);
 	number = paimon_bulk_enter(table->shared, GetTopTransactionId());
-	append_batch(table, rel, paimon_batch_begin(table->desc->nbuckets), 0);
+	(void) paimon_shared_append(table->shared, rel, GetTopFullTransactionId(), &empty);
 	paimon_append_unlock(table->shared);
 	return number;
 }

@@ -22,11 +22,8 @@
 static void
 append_locks(PaimonShared *shared, Relation rel)
 {
-	PaimonBatchHeader   header = {0};
 	PaimonBatchBuilder *builder;
-	PaimonBytes        *pieces;
-	XLogRecPtr          lsn;
-	int                 npieces;
+	PaimonLogBatch      batch;
 	int                 n;
 	PaimonKeyLock      *locks = paimon_keylock_mine(shared, &n);
 
@@ -38,10 +35,11 @@ append_locks(PaimonShared *shared, Relation rel)
 		CHECK_FOR_INTERRUPTS();
 		paimon_batch_add_lock(builder, &locks[i]);
 	}
-	paimon_batch_finish(builder, &header, &pieces, &npieces);
-	header.flags = PAIMON_BATCH_PREPARED | PAIMON_BATCH_LOCKS;
+	paimon_batch_finish(builder, &batch);
+	batch.header.flags = PAIMON_BATCH_PREPARED | PAIMON_BATCH_LOCKS;
+	paimon_log_pack(rel, &batch);
 	paimon_append_lock(shared);
-	(void) paimon_shared_append(shared, rel, GetTopFullTransactionId(), &header, pieces, npieces, &lsn);
+	(void) paimon_shared_append(shared, rel, GetTopFullTransactionId(), &batch);
 	paimon_append_unlock(shared);
 	PAIMON_STOP_POINT("locks-appended");
 }

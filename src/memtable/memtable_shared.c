@@ -567,13 +567,13 @@ paimon_append_unlock(PaimonShared *shared)
 
 /* Marks the buckets of a batch as touched; pieces[0] is the directory when the builder made the batch. */
 static void
-note_buckets(PaimonShared *shared, const PaimonBatchHeader *header, const PaimonBytes *pieces, int npieces)
+note_buckets(PaimonShared *shared, const PaimonLogBatch *batch)
 {
-	if (npieces == 0 || pieces[0].len != (uint32) header->nbuckets * PAIMON_DIRECTORY_ENTRY)
+	if (batch->npieces == 0 || batch->pieces[0].len != (uint32) batch->header.nbuckets * PAIMON_DIRECTORY_ENTRY)
 		return;
-	for (uint32 i = 0; i < header->nbuckets; i++)
+	for (uint32 i = 0; i < batch->header.nbuckets; i++)
 	{
-		uint32 bit = paimon_get_u32(pieces[0].data + i * PAIMON_DIRECTORY_ENTRY) % PAIMON_TOUCHED_BITS;
+		uint32 bit = paimon_get_u32(batch->pieces[0].data + i * PAIMON_DIRECTORY_ENTRY) % PAIMON_TOUCHED_BITS;
 
 		if (shared->touched[bit / 8] & (1 << (bit % 8)))
 			continue;
@@ -596,21 +596,20 @@ flush_threshold(const PaimonShared *shared)
  * appended.  Needs no memory of the pool: indexing comes later and may fail (H15).
  */
 uint64
-paimon_shared_append(PaimonShared *shared, Relation rel, FullTransactionId xid, PaimonBatchHeader *header,
-					 const PaimonBytes *pieces, int npieces, XLogRecPtr *lsn)
+paimon_shared_append(PaimonShared *shared, Relation rel, FullTransactionId xid, PaimonLogBatch *batch)
 {
-	uint64 position;
+	XLogRecPtr lsn;
+	uint64     position;
 
 	Assert(LWLockHeldByMeInMode(&shared->append_lock, LW_EXCLUSIVE));
 	if (pg_atomic_read_u32(&shared->state) != PAIMON_STATE_PRIMARY)
 		elog(ERROR, "append to delta log of \"%s\" without paimon_shared_ready", RelationGetRelationName(rel));
-	header->xid = U64FromFullTransactionId(xid);
-	position = paimon_log_append(rel, shared->key.storage_id, &shared->tail, xid, header, pieces, npieces, lsn);
+	position = paimon_log_append(rel, shared->key.storage_id, &shared->tail, xid, batch, &lsn);
 
 	/* Readers who see the new tail must find the bytes: they are in shared buffers by now. */
 	pg_write_barrier();
 	pg_atomic_write_u64(&shared->tail_position, shared->tail.position);
-	note_buckets(shared, header, pieces, npieces);
+	note_buckets(shared, batch);
 	if (shared->oldest == 0)
 		shared->oldest = GetCurrentTimestamp();
 	if (!shared->requested && !shared->size_noticed && paimon_shared_unflushed(shared) >= flush_threshold(shared))

@@ -72,11 +72,9 @@ extern void paimon_append_lock(PaimonShared *shared);
 extern void paimon_append_unlock(PaimonShared *shared);
 
 /*
- * Appends a batch (see paimon_log_append) under the append lock; header->xid is set from `xid`.  Also registers the
- * batch for cuts.
+ * Appends a batch (see paimon_log_append) under the append lock.  Also registers the batch for cuts.
  */
-extern uint64 paimon_shared_append(PaimonShared *shared, Relation rel, FullTransactionId xid, PaimonBatchHeader *header,
-								   const PaimonBytes *pieces, int npieces, XLogRecPtr *lsn);
+extern uint64 paimon_shared_append(PaimonShared *shared, Relation rel, FullTransactionId xid, PaimonLogBatch *batch);
 
 /*
  * Present tail: takes the append lock for a moment on a primary; on a standby walks the log from the last known
@@ -217,10 +215,10 @@ struct PaimonKeyLock;
  */
 extern void paimon_batch_add_lock(PaimonBatchBuilder *b, const struct PaimonKeyLock *lock);
 /*
- * Fills header->nbuckets and ->nrecords; pieces[] (at most 2 + touched buckets, palloc'd) point into the builder's
- * memory.
+ * The batch as it is appended: pieces[] (at most 2 + touched buckets, palloc'd) point into the builder's memory.  `flags` of the header, and whether it
+ * is packed, is the caller's.
  */
-extern void paimon_batch_finish(PaimonBatchBuilder *b, PaimonBatchHeader *header, PaimonBytes **pieces, int *npieces);
+extern void paimon_batch_finish(PaimonBatchBuilder *b, PaimonLogBatch *batch);
 
 /* ---- flush support ---- */
 

@@ -216,6 +216,15 @@ typedef struct PaimonBatchHeader
 
 #define PAIMON_BATCH_MAX	(64 * 1024 * 1024)	/* sanity limit for readers */
 
+/* A batch to be appended: the header and the pieces behind it.  The bytes belong to whoever made it. */
+typedef struct PaimonLogBatch
+{
+	PaimonBatchHeader header;	/* len, xid and crc are filled in by the append */
+	const PaimonBytes *pieces;
+	int			npieces;
+	PaimonBytes packed;			/* the pieces for the WAL, from paimon_log_pack; len 0: they are logged as they are */
+} PaimonLogBatch;
+
 /*
  * Where the log ends.  One such struct lives in the table's shared state, guarded by its append lock; a standby or a fresh server finds
  * it with paimon_log_find_tail.
@@ -230,12 +239,16 @@ typedef struct PaimonLogTail
 extern void paimon_log_find_tail(Relation rel, uint64 storage_id, PaimonLogTail *tail);
 
 /*
- * Appends one batch: the header (len and crc are filled in here) and `npieces` pieces behind it.  The caller holds the table's append lock, so
- * *tail is exact; it is moved on return.  Atomic: after a crash, or an error in here, either the whole batch is in the log or nothing of it.
+ * Sets batch->packed if compressing the batch makes its WAL record much shorter; palloc'd.  To be called before the append lock is taken.
+ */
+extern void paimon_log_pack(Relation rel, PaimonLogBatch *batch);
+
+/*
+ * Appends one batch.  The caller holds the table's append lock, so *tail is exact; it is moved on return.  Atomic: after a crash, or an error in here, either the whole batch is in the log or nothing of it.
  * Returns the position of the header's first byte.  *lsn: end of the last record.
  */
 extern uint64 paimon_log_append(Relation rel, uint64 storage_id, PaimonLogTail *tail, FullTransactionId xid,
-								PaimonBatchHeader *header, const PaimonBytes *pieces, int npieces, XLogRecPtr *lsn);
+								PaimonLogBatch *batch, XLogRecPtr *lsn);
 
 /*
  * Reads and checks the batch at `position`, which must lie below the tail: header into *header, the rest (directory and records) into memory

@@ -180,6 +180,7 @@ paimon_log_block(uint32 extent, uint64 position)
 
 #define PAIMON_XLOG_PATCH	0x00
 #define PAIMON_XLOG_LOG_APPEND 0x10
+#define PAIMON_XLOG_LOG_APPEND_PACKED 0x20
 
 /* Pieces of a page that a change touched; pointers go into the page itself. */
 #define PAIMON_MAX_PATCHES	3
@@ -198,7 +199,7 @@ typedef struct PaimonXlogBlock
 	PaimonPatch patches[PAIMON_MAX_PATCHES];
 } PaimonXlogBlock;
 
-/* Head of the block data of a log page that an append makes anew; `used` bytes of payload follow. */
+/* Head of the block data of a log page that an append makes anew; `used` bytes of payload follow, unless the batch is packed. */
 typedef struct PaimonXlogLogPage
 {
 	uint64		storage_id;
@@ -214,6 +215,7 @@ StaticAssertDecl(sizeof(PaimonXlogLogPage) == 24, "WAL record layout");
 #define PAIMON_XLOG_PAGES	24
 
 extern void paimon_xlog_touch(PaimonXlogBlock *block, const void *start, Size len);
+extern char *paimon_log_unpack(const char *data, uint32 len, uint32 *raw_len);
 extern XLogRecPtr paimon_xlog_patch(Relation rel, PaimonXlogBlock *blocks, int nblocks, FullTransactionId horizon);
 
 #endif							/* PAIMON_STORAGE_INTERNAL_H */

@@ -39,6 +39,7 @@ typedef struct Append
 	uint64      start; /* position of the batch */
 	uint32      len;
 	BatchSource source;
+	PaimonBytes packed;  /* see PaimonLogBatch */
 	uint32      extent0; /* extent of the tail's page */
 	uint32     *extents; /* extents from extent0 on, and what the last of them is linked to; NULL if only the
 								 * tail's page is touched */
@@ -264,9 +265,9 @@ fill_page(Append *a, uint32 i, Page page, uint16 *offset)
 	return (uint16) n;
 }
 
-/* Writes `n` pages of the append from the i-th on, in one record. */
+/* Writes `n` pages of the append from the i-th on, in one record.  packed: they are the whole batch, and the record has it compressed. */
 static XLogRecPtr
-write_pages(Append *a, uint32 i, uint32 n)
+write_pages(Append *a, uint32 i, uint32 n, bool packed)
 {
 	Buffer            buffers[PAIMON_XLOG_PAGES];
 	PaimonXlogLogPage heads[PAIMON_XLOG_PAGES];
@@ -275,7 +276,7 @@ write_pages(Append *a, uint32 i, uint32 n)
 
 	Assert(n <= PAIMON_XLOG_PAGES);
 	if (wal && n > 1)
-		XLogEnsureRecordSpace((int) n - 1, (int) n * 2 + 1);
+		XLogEnsureRecordSpace((int) n - 1, (int) n * 2 + 3);
 	for (uint32 k = 0; k < n; k++)
 		buffers[k] = lock_page(a, i + k);
 
@@ -301,12 +302,17 @@ write_pages(Append *a, uint32 i, uint32 n)
 			heads[k].used = special->used;
 			paimon_xlog_register_buf_data((uint8) k, &heads[k], sizeof(heads[k]));
 		}
-		if (added > 0)
+		if (added > 0 && !packed)
 			paimon_xlog_register_buf_data((uint8) k, paimon_page_data(page) + offset, added);
+	}
+	if (wal && packed)
+	{
+		paimon_xlog_register_data(a->source.header, sizeof(PaimonBatchHeader));
+		paimon_xlog_register_data(a->packed.data, a->packed.len);
 	}
 	if (wal)
 	{
-		lsn = XLogInsert(PAIMON_RMGR_ID, PAIMON_XLOG_LOG_APPEND);
+		lsn = XLogInsert(PAIMON_RMGR_ID, packed ? PAIMON_XLOG_LOG_APPEND_PACKED : PAIMON_XLOG_LOG_APPEND);
 		for (uint32 k = 0; k < n; k++)
 			PageSetLSN(BufferGetPage(buffers[k]), lsn);
 	}
@@ -324,7 +330,7 @@ write_batch(Append *a, uint32 n)
 
 	while (end > PAIMON_XLOG_PAGES)
 	{
-		write_pages(a, end - PAIMON_XLOG_PAGES, PAIMON_XLOG_PAGES);
+		write_pages(a, end - PAIMON_XLOG_PAGES, PAIMON_XLOG_PAGES, false);
 		if (end == n)
 		{
 			PAIMON_STOP_FLUSH();
@@ -334,18 +340,18 @@ write_batch(Append *a, uint32 n)
 	}
 	PAIMON_STOP_FLUSH();
 	PAIMON_STOP_POINT_CRIT("log-append-before-last-record");
-	return write_pages(a, 0, end);
+	return write_pages(a, 0, end, a->packed.len > 0 && end == n);
 }
 
 /* Fills in the header's len, xid and crc. */
 static void
-complete_header(Relation rel, uint64 storage_id, uint64 position, FullTransactionId xid, PaimonBatchHeader *header,
-				const PaimonBytes *pieces, int npieces)
+complete_header(Relation rel, uint64 storage_id, uint64 position, FullTransactionId xid, PaimonLogBatch *batch)
 {
-	uint64 len = sizeof(PaimonBatchHeader);
+	PaimonBatchHeader *header = &batch->header;
+	uint64             len = sizeof(PaimonBatchHeader);
 
-	for (int i = 0; i < npieces; i++)
-		len += pieces[i].len;
+	for (int i = 0; i < batch->npieces; i++)
+		len += batch->pieces[i].len;
 	if (len > PAIMON_BATCH_MAX)
 		ereport(
 			ERROR,
@@ -355,16 +361,19 @@ complete_header(Relation rel, uint64 storage_id, uint64 position, FullTransactio
 	header->len = (uint32) len;
 	header->xid = U64FromFullTransactionId(xid);
 	header->crc = paimon_batch_crc(storage_id, position, header);
-	for (int i = 0; i < npieces; i++)
-		header->crc = paimon_crc32c(header->crc, pieces[i].data, pieces[i].len);
+	for (int i = 0; i < batch->npieces; i++)
+		header->crc = paimon_crc32c(header->crc, batch->pieces[i].data, batch->pieces[i].len);
 }
 
 /* See storage.h. */
 uint64
 paimon_log_append(Relation rel, uint64 storage_id, PaimonLogTail *tail, FullTransactionId xid,
-				  PaimonBatchHeader *header, const PaimonBytes *pieces, int npieces, XLogRecPtr *lsn)
+				  PaimonLogBatch *batch, XLogRecPtr *lsn)
 {
-	Append a = {.rel = rel, .storage_id = storage_id, .source = {header, pieces, npieces, -1, 0}};
+	Append a = {.rel = rel,
+				.storage_id = storage_id,
+				.source = {&batch->header, batch->pieces, batch->npieces, -1, 0},
+				.packed = batch->packed};
 	uint64 end;
 	uint32 npages;
 
@@ -375,8 +384,8 @@ paimon_log_append(Relation rel, uint64 storage_id, PaimonLogTail *tail, FullTran
 
 	a.start = tail->position;
 	a.extent0 = tail->extent;
-	complete_header(rel, storage_id, a.start, xid, header, pieces, npieces);
-	a.len = header->len;
+	complete_header(rel, storage_id, a.start, xid, batch);
+	a.len = batch->header.len;
 	end = a.start + a.len;
 	npages = (uint32) (end / PAIMON_PAGE_PAYLOAD - a.start / PAIMON_PAGE_PAYLOAD) + 1;
 	if (npages > 1)

@@ -83,14 +83,16 @@ open_argument(FunctionCallInfo fcinfo, uint64 *storage_id)
 	return rel;
 }
 
-/* Bytes that do not repeat in any period that matters here. */
+/* Bytes that do not repeat in any period that matters here; those of a negative seed can be compressed to half. */
 static void
 fill_random(uint64 *seed, char *dest, uint32 len)
 {
+	char mask = (int64) *seed < 0 ? 0x0F : (char) 0xFF;
+
 	for (uint32 i = 0; i < len; i++)
 	{
 		*seed = *seed * UINT64CONST(6364136223846793005) + UINT64CONST(1442695040888963407);
-		dest[i] = (char) (*seed >> 40);
+		dest[i] = (char) (*seed >> 40) & mask;
 	}
 }
 
@@ -101,7 +103,7 @@ paimon_test_storage_append(PG_FUNCTION_ARGS)
 	uint64            storage_id;
 	Relation          rel = open_argument(fcinfo, &storage_id);
 	uint32            len = (uint32) PG_GETARG_INT32(1);
-	uint64            seed = (uint64) PG_GETARG_INT32(3);
+	uint64            seed = (uint64) (int64) PG_GETARG_INT32(3);
 	char             *data = palloc(len + 1);
 	PaimonLogTail     tail = {0, PG_UINT32_MAX};
 	XLogRecPtr        lsn = InvalidXLogRecPtr;
@@ -114,12 +116,14 @@ paimon_test_storage_append(PG_FUNCTION_ARGS)
 	paimon_log_find_tail(rel, storage_id, &tail);
 	for (int i = 0; i < PG_GETARG_INT32(2); i++)
 	{
-		PaimonBatchHeader header = {.nrecords = (uint32) i};
-		PaimonBytes       pieces[3] = {
-				  {(uint8 *) data, len / 3}, {(uint8 *) data, 0}, {(uint8 *) data + len / 3, len - len / 3}};
+		PaimonBytes    pieces[3] = {{(uint8 *) data, len / 3}, {(uint8 *) data, 0}, {(uint8 *) data + len / 3, len - len / 3}};
+		PaimonLogBatch batch = {.header = {.nrecords = (uint32) i}, .pieces = pieces, .npieces = lengthof(pieces)};
 
 		CHECK_FOR_INTERRUPTS();
-		position = paimon_log_append(rel, storage_id, &tail, xid, &header, pieces, lengthof(pieces), &lsn);
+		paimon_log_pack(rel, &batch);
+		position = paimon_log_append(rel, storage_id, &tail, xid, &batch, &lsn);
+		if (batch.packed.len > 0)
+			pfree((uint8 *) batch.packed.data);
 	}
 	if (!XLogRecPtrIsInvalid(lsn))
 		XLogFlush(lsn);

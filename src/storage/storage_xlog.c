@@ -3,9 +3,9 @@
  * storage_xlog.c
  *	  WAL records of the storage and their redo: the resource manager.
  *
- * Two records.  PATCH: for up to a few pages, pieces of bytes to be copied to their offsets (with the checksums that were
+ * PATCH: for up to a few pages, pieces of bytes to be copied to their offsets (with the checksums that were
  * made when the change was); the main data may hold a horizon that a standby resolves conflicts with first.
- * LOG_APPEND: see README.md, "WAL".  File pages are logged with core's full-page-image record.
+ * LOG_APPEND, LOG_APPEND_PACKED: see README.md, "WAL".  File pages are logged with core's full-page-image record.
  *
  * Redo copies bytes; it knows neither catalogs nor types, and of what the payload means only the bounds of the page.
  *
@@ -129,9 +129,16 @@ redo_patch(XLogReaderState *record)
 		redo_patch_block(record, (uint8) id);
 }
 
+/* A batch from the WAL; *end: how much of it is not yet on its page, from the last page on. */
+typedef struct PackedBatch
+{
+	char	   *raw;			/* NULL: the pages' bytes are in the blocks' data */
+	uint32		end;
+} PackedBatch;
+
 /* A page that the append made anew. */
 static void
-redo_append_init(XLogReaderState *record, uint8 id)
+redo_append_init(XLogReaderState *record, uint8 id, PackedBatch *batch)
 {
 	Size              len;
 	char             *data = XLogRecGetBlockData(record, id, &len);
@@ -140,10 +147,18 @@ redo_append_init(XLogReaderState *record, uint8 id)
 	PaimonXlogLogPage head;
 
 	memcpy(&head, data, sizeof(head));
-	if (head.used > PAIMON_PAGE_PAYLOAD || len != sizeof(head) + head.used)
+	data += sizeof(head);
+	len -= sizeof(head);
+	if (batch->raw != NULL && len == 0 && head.used <= batch->end)
+	{
+		batch->end -= head.used;
+		data = batch->raw + batch->end;
+		len = head.used;
+	}
+	if (head.used > PAIMON_PAGE_PAYLOAD || len != head.used)
 		elog(PANIC, "paimon_am: invalid log page in WAL record");
 	paimon_page_init(page, PAIMON_PAGE_LOG, head.storage_id, PAIMON_OWNER_LOG, head.position, head.unit);
-	memcpy(paimon_page_data(page), data + sizeof(head), head.used);
+	memcpy(paimon_page_data(page), data, head.used);
 	paimon_page_special(page)->used = head.used;
 	paimon_page_seal(page);
 	PageSetLSN(page, record->EndRecPtr);
@@ -153,7 +168,7 @@ redo_append_init(XLogReaderState *record, uint8 id)
 
 /* The page on which the tail lay. */
 static void
-redo_append_tail(XLogReaderState *record, uint8 id)
+redo_append_tail(XLogReaderState *record, uint8 id, const PackedBatch *batch)
 {
 	Buffer buf;
 
@@ -168,6 +183,11 @@ redo_append_tail(XLogReaderState *record, uint8 id)
 		memcpy(&offset, data, sizeof(offset));
 		data += sizeof(offset);
 		len -= sizeof(offset);
+		if (batch->raw != NULL)
+		{
+			data = batch->raw;
+			len = batch->end;
+		}
 		if (special->used != offset || len > PAIMON_PAGE_PAYLOAD - offset)
 			elog(PANIC, "paimon_am: log page with %u bytes in use, WAL record appends %zu bytes at %u", special->used,
 				 len, offset);
@@ -186,15 +206,21 @@ redo_append_tail(XLogReaderState *record, uint8 id)
  * by then.
  */
 static void
-redo_append(XLogReaderState *record)
+redo_append(XLogReaderState *record, bool packed)
 {
+	PackedBatch batch = {NULL, 0};
+
+	if (packed)
+		batch.raw = paimon_log_unpack(XLogRecGetData(record), XLogRecGetDataLen(record), &batch.end);
 	for (int id = XLogRecMaxBlockId(record); id >= 0; id--)
 	{
 		if (block_is_init(record, (uint8) id))
-			redo_append_init(record, (uint8) id);
+			redo_append_init(record, (uint8) id, &batch);
 		else
-			redo_append_tail(record, (uint8) id);
+			redo_append_tail(record, (uint8) id, &batch);
 	}
+	if (packed)
+		pfree(batch.raw);
 }
 
 static void
@@ -206,7 +232,10 @@ paimon_redo(XLogReaderState *record)
 			redo_patch(record);
 			break;
 		case PAIMON_XLOG_LOG_APPEND:
-			redo_append(record);
+			redo_append(record, false);
+			break;
+		case PAIMON_XLOG_LOG_APPEND_PACKED:
+			redo_append(record, true);
 			break;
 		default:
 			elog(PANIC, "paimon_am: unknown WAL record type %u", XLogRecGetInfo(record));
@@ -225,7 +254,7 @@ paimon_desc(StringInfo buf, XLogReaderState *record)
 		memcpy(&horizon, XLogRecGetData(record), sizeof(horizon));
 		appendStringInfo(buf, "snapshotConflictHorizon " UINT64_FORMAT, U64FromFullTransactionId(horizon));
 	}
-	else if (info == PAIMON_XLOG_LOG_APPEND)
+	else if (info == PAIMON_XLOG_LOG_APPEND || info == PAIMON_XLOG_LOG_APPEND_PACKED)
 		appendStringInfo(buf, "pages %d", XLogRecMaxBlockId(record) + 1);
 }
 
@@ -238,6 +267,8 @@ paimon_identify(uint8 info)
 			return "PATCH";
 		case PAIMON_XLOG_LOG_APPEND:
 			return "LOG_APPEND";
+		case PAIMON_XLOG_LOG_APPEND_PACKED:
+			return "LOG_APPEND_PACKED";
 	}
 	return NULL;
 }

@@ -68,6 +68,22 @@ for my $checkpoint (0, 1)
 	}
 }
 
+# ----- batches that the WAL has compressed (negative seeds) begin and end anywhere on a page, with and without its full-page image -----
+
+for my $checkpoint (0, 1)
+{
+	for my $bytes (16384, 50000, 8128 * 3 - 24, 180000)
+	{
+		value(qq{append('t', $bytes, 3, -2)});
+		$node->safe_psql('postgres', 'CHECKPOINT') if $checkpoint;
+		my ($n) = value(q{log('t')}) =~ /^(\d+) /;
+		killed_at('log-append-before-last-record', "SELECT paimon.test_storage_append('t', $bytes, 1, -4)");
+		like(value(q{log('t')}), qr/^$n batches/, "packed: $bytes bytes that never came");
+		killed_at('log-append-done', "SELECT paimon.test_storage_append('t', $bytes, 1, -4)");
+		like(value(q{log('t')}), qr/^@{[ $n + 1 ]} batches/, "packed: $bytes bytes are there after the crash");
+	}
+}
+
 # ----- an error instead of a crash: the same tail, the same bytes -----
 
 my $before = value(q{log('t')});

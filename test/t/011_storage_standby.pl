@@ -42,6 +42,7 @@ sub on_both
 on_primary(q{append('t', 300, 100, 2)});
 on_primary(q{append('t', 8128 - 24, 3, 3)});
 on_primary(q{append('t', 2000000, 2, 4)});
+on_primary(q{append('t', 50000, 20, -4)});
 my $file = on_primary(q{write('t', 70000000, 5)});
 on_both(q{log('t')}, 'the log');
 on_both(q{pages('t')}, 'all pages');
