@@ -360,6 +360,15 @@ paimon_wait_event_stall(void)
 }
 #endif
 
+/* MERGE's actions on rows of the table: one list until 16; since 17 also those without a row of the source, and the kinds with a row come first. */
+#if PG_VERSION_NUM < 170000
+#define PAIMON_MERGE_LISTS_WITH_ROW 1
+#define paimon_merge_list(rri, i) ((rri)->ri_matchedMergeAction)
+#else
+#define PAIMON_MERGE_LISTS_WITH_ROW 2
+#define paimon_merge_list(rri, i) ((rri)->ri_MergeActions[(i) == 0 ? MERGE_WHEN_MATCHED : MERGE_WHEN_NOT_MATCHED_BY_SOURCE])
+#endif
+
 /* How many elements the planner expects in an array: 17 and up look at statistics. */
 #if PG_VERSION_NUM < 170000
 #define paimon_estimate_array_length(root, node) estimate_array_length(node)

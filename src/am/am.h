@@ -235,6 +235,7 @@ extern void paimon_index_routine(IndexAmRoutine *amroutine);
 
 /* am_executor.c */
 extern void paimon_executor_init(void);
+extern bool paimon_executor_changes(void);
 
 /* am_customscan.c */
 struct RelOptInfo;

@@ -11,12 +11,64 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/xact.h"
 #include "am/am.h"
 #include "executor/executor.h"
 #include "nodes/plannodes.h"
+#include "utils/memutils.h"
 
 static ExecutorStart_hook_type prev_executor_start = NULL;
 static ExecutorEnd_hook_type prev_executor_end = NULL;
+
+/*
+ * Statements under way that change or lock rows, by the subtransactions they began in.  While there is none, rows are asked for by their ctids by
+ * triggers alone that were put off to the end of the transaction.  After an error nobody ends statements: they go with their transactions.
+ */
+static SubTransactionId *changing = NULL;
+static int	nchanging = 0;
+static int	max_changing = 0;
+
+bool
+paimon_executor_changes(void)
+{
+	return nchanging > 0;
+}
+
+static bool
+may_change(const QueryDesc *desc)
+{
+	const PlannedStmt *stmt = desc->plannedstmt;
+
+	return stmt->commandType != CMD_SELECT || stmt->hasModifyingCTE || stmt->rowMarks != NIL;
+}
+
+static void
+note_changing(const QueryDesc *desc)
+{
+	if (!may_change(desc))
+		return;
+	if (nchanging == max_changing)
+	{
+		max_changing = max_changing * 2 + 8;
+		changing = changing == NULL ? MemoryContextAlloc(TopMemoryContext, sizeof(SubTransactionId) * max_changing) :
+			repalloc(changing, sizeof(SubTransactionId) * max_changing);
+	}
+	changing[nchanging++] = GetCurrentSubTransactionId();
+}
+
+static void
+forget_changing(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		nchanging = 0;
+}
+
+static void
+forget_changing_sub(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+{
+	while (event == SUBXACT_EVENT_ABORT_SUB && nchanging > 0 && changing[nchanging - 1] >= sub)
+		nchanging--;
+}
 
 /* Does the plan read a table with unwritten rows of this transaction? */
 static bool
@@ -46,6 +98,7 @@ executor_start(QueryDesc *desc, int eflags)
 {
 	PlannedStmt *stmt = desc->plannedstmt;
 
+	note_changing(desc);
 	if (stmt->parallelModeNeeded && reads_unwritten(stmt))
 	{
 		PlannedStmt *serial = makeNode(PlannedStmt);
@@ -66,6 +119,8 @@ static void
 executor_end(QueryDesc *desc)
 {
 	paimon_versions_end();
+	if (may_change(desc) && nchanging > 0)
+		nchanging--;
 	if (paimon_upserts_run())
 		paimon_upserts_end(desc->estate->es_query_cxt);
 	if (prev_executor_end)
@@ -78,6 +133,8 @@ void
 paimon_executor_init(void)
 {
 	paimon_versions_init();
+	RegisterXactCallback(forget_changing, NULL);
+	RegisterSubXactCallback(forget_changing_sub, NULL);
 	prev_executor_end = ExecutorEnd_hook;
 	ExecutorEnd_hook = executor_end;
 	prev_executor_start = ExecutorStart_hook;

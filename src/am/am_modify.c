@@ -18,6 +18,7 @@
 #include "merge/merge_server.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "replication/logicalworker.h"
 #include "storage/predicate.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -394,12 +395,12 @@ paimon_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snaps
 	}
 	if (table->plan != NULL && !check_removal(table, rel, &target, changing_part))
 	{
-		/* As if the command had deleted it before: the row does not count. */
+		/* As if the command had deleted it before: the row does not count.  Logical replication takes that for an error. */
 		MemoryContextSwitchTo(old);
 		memset(tmfd, 0, sizeof(*tmfd));
 		tmfd->ctid = *tid;
 		tmfd->cmax = cid;
-		return TM_SelfModified;
+		return IsLogicalWorker() ? TM_Ok : TM_SelfModified;
 	}
 	result = lock_target(table, rel, tid, &target, cid, snapshot, crosscheck, wait, LockTupleExclusive, tmfd);
 	if (result == TM_Ok)

@@ -375,12 +375,48 @@ prepare_conflicts(ModifyTableState *mt)
 		paimon_open_unique_indexes(rri);
 }
 
+/*
+ * DELETE in MERGE of a table where deletes have no effect is DO NOTHING: core takes nothing else for a row that was matched and stays.  The plan may be
+ * kept: this execution gets copies.
+ */
+static void
+leave_out_deletes(ResultRelInfo *rri)
+{
+	Relation	rel = rri->ri_RelationDesc;
+	const PaimonMergePlan *merge;
+	ListCell   *lc;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION || !paimon_is_table(RelationGetRelid(rel)))
+		return;
+	merge = paimon_table_get(rel, false)->plan;
+	if (merge == NULL || !merge->ignore_delete)
+		return;
+	for (int i = 0; i < PAIMON_MERGE_LISTS_WITH_ROW; i++)
+	{
+		foreach(lc, paimon_merge_list(rri, i))
+		{
+			MergeActionState *state = lfirst_node(MergeActionState, lc);
+
+			if (state->mas_action->commandType == CMD_DELETE)
+			{
+				MergeAction *nothing = palloc(sizeof(MergeAction));
+
+				memcpy(nothing, state->mas_action, sizeof(MergeAction));
+				nothing->commandType = CMD_NOTHING;
+				state->mas_action = nothing;
+			}
+		}
+	}
+}
+
 static void
 start_modify(ModifyTableState *mt, int eflags)
 {
 	const ModifyTable *plan = (const ModifyTable *) mt->ps.plan;
 	ResultRelInfo *rri = mt->rootResultRelInfo;
 
+	for (int i = 0; plan->operation == CMD_MERGE && i < mt->mt_nrels; i++)
+		leave_out_deletes(&mt->resultRelInfo[i]);
 	if (plan->onConflictAction == ONCONFLICT_NONE && !(plan->operation == CMD_MERGE && merge_inserts(plan)))
 		return;
 	if (!is_ours(rri->ri_RelationDesc))

@@ -256,7 +256,7 @@ paimon_version_get(PaimonTable *table, Relation rel, ItemPointer tid, int bucket
 }
 
 /*
- * Fills a slot with the row whose newest record lies at the ctid.  What an INSERT has just put there is the incoming row: triggers and foreign keys see that.
+ * Fills a slot with the row whose newest record lies at the ctid.  What an INSERT has put there is the incoming row: triggers and foreign keys see that.
  */
 bool
 paimon_version_fetch(PaimonTable *table, Relation rel, ItemPointer tid, TupleTableSlot *slot)
@@ -265,17 +265,21 @@ paimon_version_fetch(PaimonTable *table, Relation rel, ItemPointer tid, TupleTab
 	PaimonRowRef row;
 	PaimonLookup *lookup = NULL;
 	uint64		own_end;
-	bool		locked = find_given(table, tid, HASH_FIND) != NULL;
+	bool		put_off;
+	bool		locked;
 	bool		found;
 
 	if (!paimon_resolve_tid(table, rel, tid, &record))
 		return false;
-	if (!locked && paimon_version_seen(table, rel, tid, record.bucket, record.key, NULL, &row))
+	own_end = paimon_tid_own_end(table, rel, tid);
+	/* triggers put off to the end of the transaction: whatever the snapshot sees by now */
+	put_off = own_end > 0 && !paimon_executor_changes();
+	locked = !put_off && find_given(table, tid, HASH_FIND) != NULL;
+	if (!locked && !put_off && paimon_version_seen(table, rel, tid, record.bucket, record.key, NULL, &row))
 	{
 		paimon_put_row(slot, table, &row, false);
 		return true;
 	}
-	own_end = paimon_tid_own_end(table, rel, tid);
 	if (!locked && own_end > 0 && (record.kind == PAIMON_KIND_REPLACE ||
 						(record.kind != PAIMON_KIND_REMOVE &&
 						 !paimon_buffer_changed_after(table, record.bucket, record.key.data, record.key.len, own_end))))

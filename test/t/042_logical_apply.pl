@@ -129,5 +129,27 @@ for my $name (@manifest)
 		"SET session_replication_role = replica; UPDATE paimon.$name SET storage_id = storage_id RETURNING 1; DELETE FROM paimon.$name RETURNING 1");
 	is("$rc $out $err", '0  ', "a row of paimon.$name that is the subscriber's own stays");
 }
+
+# Under the merge engines inserts are merged, updates replace, and deletes that have no effect do not stop the worker.
+my %engines = (
+	sums => q{"merge-engine" = 'aggregation', "fields.v.aggregate-function" = 'sum', "ignore-delete" = true},
+	parts => q{"merge-engine" = 'partial-update'},
+	firsts => q{"merge-engine" = 'first-row', "ignore-delete" = true});
+for my $name (sort keys %engines)
+{
+	$publisher->safe_psql('postgres', "CREATE TABLE $name (k int PRIMARY KEY, v int, x text)");
+	$subscriber->safe_psql('postgres', "CREATE TABLE $name (k int PRIMARY KEY, v int, x text) USING paimon WITH ($engines{$name}); INSERT INTO $name VALUES (1, 100, 'here')");
+}
+$subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION s CONNECTION '$connection' PUBLICATION p WITH (copy_data = false)");
+$publisher->safe_psql('postgres', "INSERT INTO $_ VALUES (1, 1, NULL), (2, 2, 'b'), (3, 3, 'c')") for sort keys %engines;
+$publisher->safe_psql('postgres', "UPDATE $_ SET v = 7, x = NULL WHERE k = 2") for qw(sums parts);
+$publisher->safe_psql('postgres', "DELETE FROM $_ WHERE k = 3") for sort keys %engines;
+$publisher->safe_psql('postgres', "INSERT INTO $_ VALUES (3, 4, NULL)") for sort keys %engines;
+$publisher->wait_for_catchup('s');
+sub rows_of { return $subscriber->safe_psql('postgres', "SELECT string_agg(t::text, ' ' ORDER BY k) FROM $_[0] t"); }
+is(rows_of('sums'), '(1,101,here) (2,7,) (3,7,c)', 'sums are applied, and deletes left out');
+is(rows_of('parts'), '(1,1,here) (2,7,) (3,4,)', 'partial rows are applied');
+is(rows_of('firsts'), '(1,100,here) (2,2,b) (3,3,c)', 'first rows are applied');
+$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
 is($subscriber->safe_psql('postgres', "SELECT count(*) FROM paimon.verify('one')"), '0', 'nothing is damaged');
 done_testing();
