@@ -73,6 +73,7 @@ typedef struct PaimonMergeType
 	/* a user's function */
 	FmgrInfo	function;
 	Oid			owner;
+	FmgrInfo	fit;			/* brings its result to the column's length or precision; fn_oid invalid: there is none */
 } PaimonMergeType;
 
 static inline const PaimonMergeType *

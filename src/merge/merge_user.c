@@ -13,13 +13,16 @@
 #include "catalog/pg_proc.h"
 #include "compat.h"
 #include "miscadmin.h"
+#include "parser/parse_coerce.h"
 #include "parser/parse_func.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 
 #include "merge/merge_internal.h"
 #include "merge/merge_server.h"
@@ -32,6 +35,20 @@ name_call(void *arg)
 	errcontext("aggregate function %s of column \"%s\"", col->function, col->name);
 }
 
+/* What the function gives is assigned to the column, as in SQL: varchar(3) refuses what is longer, numeric(4,1) rounds. */
+static Datum
+fit_column(PaimonMergeType *t, Datum value)
+{
+	LOCAL_FCINFO(fcinfo, 3);
+
+	InitFunctionCallInfoData(*fcinfo, &t->fit, t->fit.fn_nargs, t->collation, NULL, NULL);
+	fcinfo->args[0].value = value;
+	fcinfo->args[1].value = Int32GetDatum(t->typmod);
+	fcinfo->args[2].value = BoolGetDatum(false);
+	fcinfo->args[0].isnull = fcinfo->args[1].isnull = fcinfo->args[2].isnull = false;
+	return FunctionCallInvoke(fcinfo);
+}
+
 static void
 user_call(const PaimonMergeColumn *col, const PaimonCell *state, const PaimonCell *value, PaimonCell *result, const PaimonAllocator *alloc)
 {
@@ -41,6 +58,7 @@ user_call(const PaimonMergeColumn *col, const PaimonCell *state, const PaimonCel
 	ErrorContextCallback callback;
 	Oid			user;
 	int			context;
+	int			settings;
 	Datum		datum;
 	bool		pushed = !ActiveSnapshotSet();
 
@@ -49,6 +67,7 @@ user_call(const PaimonMergeColumn *col, const PaimonCell *state, const PaimonCel
 		PushActiveSnapshot(GetTransactionSnapshot());
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(t->owner, context | SECURITY_RESTRICTED_OPERATION);
+	settings = NewGUCNestLevel();
 	InitFunctionCallInfoData(*fcinfo, &t->function, 2, t->collation, NULL, NULL);
 	fcinfo->args[0].value = (Datum) state->word;
 	fcinfo->args[0].isnull = state->isnull;
@@ -59,11 +78,14 @@ user_call(const PaimonMergeColumn *col, const PaimonCell *state, const PaimonCel
 	callback.previous = error_context_stack;
 	error_context_stack = &callback;
 	datum = FunctionCallInvoke(fcinfo);
+	if (!fcinfo->isnull && OidIsValid(t->fit.fn_oid))
+		datum = fit_column(t, datum);
 	error_context_stack = callback.previous;
 	result->isnull = fcinfo->isnull;
 	result->word = 0;
 	if (!result->isnull)
 		result->word = (uint64_t) (t->cache->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM(datum)) : datum);
+	AtEOXact_GUC(false, settings);
 	SetUserIdAndSecContext(user, context);
 	if (pushed)
 	{
@@ -83,26 +105,55 @@ refuse(PaimonPlanError *error, PaimonPlanCode code, const char *format, const ch
 	return code;
 }
 
+/* The oid of f(type, type); invalid: there is none, or that is no name. */
+static Oid
+find_function(const char *name, Oid type)
+{
+	Oid			types[2] = {type, type};
+	List	   *parts;
+
+	if (!SplitIdentifierString(pstrdup(name), '.', &parts) || parts == NIL)
+		return InvalidOid;
+	return LookupFuncName(paimon_qualified_name_list(name), 2, types, true);
+}
+
 char *
 paimon_merge_full_name(Oid type, const char *name)
 {
-	Oid			types[2];
 	Oid			oid;
 
 	if (paimon_agg_find(name) != NULL)
 		return NULL;
-	types[0] = types[1] = getBaseType(type);
-	oid = LookupFuncName(paimon_qualified_name_list(name), 2, types, true);
+	oid = find_function(name, getBaseType(type));
 	if (!OidIsValid(oid))
 		return NULL;
 	return quote_qualified_identifier(get_namespace_name(get_func_namespace(oid)), get_func_name(oid));
+}
+
+/* Looks for what fits values into the column; false: that cannot be done. */
+static bool
+find_fit(PaimonMergeType *t)
+{
+	Oid			fit;
+
+	if (t->typmod < 0)
+		return true;
+	switch (find_typmod_coercion_function(t->type, &fit))
+	{
+		case COERCION_PATH_FUNC:
+			fmgr_info_cxt(fit, &t->fit, t->cxt);
+			return true;
+		case COERCION_PATH_NONE:
+			return true;
+		default:
+			return false;
+	}
 }
 
 PaimonPlanCode
 paimon_merge_find_function(void *owner, PaimonMergeColumn *col, const char *name, PaimonPlanError *error)
 {
 	PaimonMergeType *t = col->ops_arg;
-	Oid			types[2] = {t->type, t->type};
 	const char *type = format_type_be(t->type);
 	Oid			oid;
 	HeapTuple	tuple;
@@ -111,11 +162,15 @@ paimon_merge_find_function(void *owner, PaimonMergeColumn *col, const char *name
 
 	if (strcmp(name, "count") == 0)
 		snprintf(error->hint, sizeof(error->hint), "To count, sum a column that holds 1.");
-	oid = LookupFuncName(paimon_qualified_name_list(name), 2, types, true);
+	else
+		snprintf(error->hint, sizeof(error->hint), "Aggregate functions are sum, product, max, min, last_value, last_non_null_value, first_value, first_non_null_value, "
+				 "listagg, bool_and, bool_or, collect, merge_map, merge_map_with_keytime, nested_update and nested_partial_update.");
+	oid = find_function(name, t->type);
 	if (!OidIsValid(oid))
 		return refuse(error, PAIMON_PLAN_NO_FUNCTION,
 					  "aggregate function \"%s\" of column \"%s\" does not exist, nor does a function of that name with two arguments of type %s",
 					  name, col, type);
+	error->hint[0] = '\0';
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(oid));
 	if (!HeapTupleIsValid(tuple))
 		return refuse(error, PAIMON_PLAN_NO_FUNCTION, "function \"%s\" for column \"%s\" of type %s was dropped", name, col, type);
@@ -130,6 +185,9 @@ paimon_merge_find_function(void *owner, PaimonMergeColumn *col, const char *name
 	{
 		fmgr_info_cxt(oid, &t->function, t->cxt);
 		t->owner = *(Oid *) owner;
+		if (!find_fit(t))
+			code = refuse(error, PAIMON_PLAN_BAD_TYPE, "function \"%s\" for column \"%s\" needs a type whose elements have no length or precision, not %s", name, col,
+						  format_type_with_typemod(t->type, t->typmod));
 		col->ops = proc->proisstrict ? &strict_ops : &lenient_ops;
 		col->function = quote_qualified_identifier(get_namespace_name(proc->pronamespace), NameStr(proc->proname));
 	}

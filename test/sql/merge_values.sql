@@ -140,6 +140,27 @@ SELECT * FROM mv_user ORDER BY id;
 DROP TABLE mv_user, mv_other;
 DROP FUNCTION mv_div;
 
+-- what a function of one's own gives is assigned to the column, and its settings are not the reader's
+CREATE FUNCTION mv_text(varchar, varchar) RETURNS varchar LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT $1 || $2 $$;
+CREATE FUNCTION mv_plus(numeric, numeric) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT $1 + $2 / 3 $$;
+CREATE FUNCTION mv_texts(varchar[], varchar[]) RETURNS varchar[] LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT $1 || $2 $$;
+CREATE FUNCTION mv_set(int, int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM set_config('work_mem', '77kB', false); RETURN $2; END $$;
+CREATE TABLE mv_fit (id int PRIMARY KEY, v varchar(5), n numeric(4,2), i int) USING paimon WITH ("merge-engine" = 'aggregation',
+	"fields.v.aggregate-function" = 'mv_text', "fields.n.aggregate-function" = 'mv_plus', "fields.i.aggregate-function" = 'mv_set');
+INSERT INTO mv_fit VALUES (1, 'abc', 1, 1), (1, 'de', 1, 2), (2, 'abc', 1, 1), (3, 'x', 99, 1);
+SET enable_seqscan = off;
+SELECT * FROM mv_fit WHERE id = 1;
+SELECT paimon.compact('mv_fit') > 0;
+INSERT INTO mv_fit VALUES (1, '', 1, 3), (2, 'def', 1, 1), (3, 'y', 3, 1);
+SELECT * FROM mv_fit WHERE id = 1;
+SELECT * FROM mv_fit WHERE id = 2;
+SELECT * FROM mv_fit WHERE id = 3;
+SHOW work_mem;
+RESET enable_seqscan;
+CREATE TABLE mv_fits (id int PRIMARY KEY, v varchar(5)[]) USING paimon WITH ("merge-engine" = 'aggregation', "fields.v.aggregate-function" = 'mv_texts');
+DROP TABLE mv_fit;
+DROP FUNCTION mv_text, mv_plus, mv_texts, mv_set;
+
 -- an UPDATE in the course of which the rows that it reads are spilled: it sees merged rows, not what was inserted
 CREATE TABLE mv_spill (id int PRIMARY KEY, n int, t text, pad text, op text) USING paimon WITH ("merge-engine" = 'aggregation', "fields.n.aggregate-function" = 'sum',
 	"fields.t.aggregate-function" = 'listagg', "fields.t.ignore-retract" = true, "rowkind.field" = 'op', "write-buffer-size" = '64 kb');
