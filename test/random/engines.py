@@ -3,7 +3,8 @@ Random tables of every merge engine, aggregate function and option, and random s
 them one by one (lib/engine_oracle.py).
 
 Two parts.  Histories: the merge functions alone, through paimon.test_merge, which tries every way to cut a key's records into runs.  Rounds: tables, with
-up to three sessions, savepoints, flushes, compactions, restarts and old snapshots; read by scans, by key, in order, backward, part of the columns.
+up to three sessions, savepoints, MERGE, two-phase commit, triggers, flushes, compactions, rewrites, ALTER TABLE, restarts and old snapshots; read by
+scans, by key, in order, backward, part of the columns.
 
 Environment: SEED, ROUNDS (tables; 0: as many as fit), SECONDS (60), ONLY (just this round), STEPS (100 statements a table), HISTORIES (share of the time
 for the first part, 0.25), ENGINE (tables of that one only), TRACE (file for all statements), QUERY_SECONDS (300).

@@ -23,7 +23,7 @@ class Column:
         self.name, self.kind, self.role = name, kind, role
         self.function = None
         self.details = {}
-        self.ignore_retract = self.taken_back = False
+        self.ignore_retract = self.taken_back = self.named = False
         self.group = None
 
 

@@ -8,6 +8,7 @@ import os
 import random
 
 from engine_oracle import Refused, admitted, visible
+from engine_statements import Statements
 from engine_tables import TYPES, Table, copy_text, expression, literal, same_value, value_of
 from pgwire import ServerError
 from sessions import Driver, Failure, Session
@@ -38,6 +39,10 @@ class Ender(Driver):
     def committed(self, session):
         self.game.ended(session, session.conn.tag == 'COMMIT')
 
+    def end_prepared(self, session, commit):
+        super().end_prepared(session, commit)
+        self.game.prepared_ended(session, commit)
+
     def take_earlier(self, session):
         """Whose COMMIT was under way, and has come before this session's, must be told to the model before, too."""
         others = [s for s in self.sessions if s is not session and s.conn.running == 'COMMIT' and s.xid and s.conn.ready(0)]
@@ -60,7 +65,7 @@ class Ender(Driver):
         self.game.ended(session, committed)
 
 
-class Play:
+class Play(Statements):
     def __init__(self, server, number, seed):
         self.rng = rng = random.Random(seed * 1000003 + number)
         self.server, self.number = server, number
@@ -71,6 +76,10 @@ class Play:
         self.spread = rng.choice([2, 5, 20, 60, 250])
         self.committed = {n: [] for n in range(self.spread * self.nsessions)}
         self.driver.sessions = self.sessions = [self.fresh(Session(n, server.connect())) for n in range(self.nsessions)]
+        for session in self.sessions:
+            session.kept = ([], [])     # records and events of its prepared transaction
+        self.touched = None         # the column that triggers look at
+        self.events, self.prepares = [], 0
         self.rows_seen = {}         # by key: (number of records, row)
         self.reader = self.reader_view = None
         self.counts, self.compared, self.cursors, self.added = {}, 0, 0, 0
@@ -79,13 +88,17 @@ class Play:
 
     @staticmethod
     def fresh(session):
-        session.pending, session.marks, session.view, session.xid = [], [], None, None
+        session.pending, session.events, session.marks, session.view, session.xid = [], [], [], None, None
         return session
+
+    def commit_records(self, records, events):
+        for n, record in records:
+            self.committed[n].append(record)
+        self.events += events
 
     def ended(self, session, committed):
         if committed:
-            for n, record in session.pending:
-                self.committed[n].append(record)
+            self.commit_records(session.pending, session.events)
         session.ended()
         self.fresh(session)
 
@@ -110,7 +123,7 @@ class Play:
 
     def many_records(self, n):
         """More would show when they are merged (A.8)."""
-        count = len(self.committed[n]) + sum(m == n for s in self.sessions for m, _ in s.pending)
+        count = len(self.committed[n]) + sum(m == n for s in self.sessions for m, _ in s.pending + s.kept[0])
         return count >= self.table.most_records
 
     # ---- running ----
@@ -239,6 +252,8 @@ class Play:
         if self.reader is not None:
             self.compare(self.reader, 'an old snapshot', None, self.reader_view)
             self.look(self.reader, 'an old snapshot', None, self.reader_view)
+        if self.rng.random() < 0.3:
+            self.check_triggers()
 
     # ---- rows to write ----
 
@@ -291,8 +306,10 @@ class Play:
             data = ''.join('\t'.join(copy_text(c.kind, v) for c, v in zip(self.spec.columns, r[2])) + '\n' for r in records).encode()
             self.driver.note('copy', data.decode())
         self.run(session, sql, data)
-        for record in records:
-            self.write(session, *record)
+        for n, kind, values in records:
+            values = self.incoming(values)
+            self.write(session, n, kind, values)
+            self.told(session, 'INSERT', None, values)
         self.count_is(session, len(records))
 
     def op_insert(self, session):
@@ -355,8 +372,12 @@ class Play:
             row = self.row(n, session, session.view)
             if row is None:
                 continue
-            written = [self.write(session, m, kind, values) for m, kind, values in records_of(n, row)]
+            records = records_of(n, row)
+            written = [self.write(session, m, kind, values) for m, kind, values in records]
             count += written[0]
+            if written[0]:
+                deleted = records[-1][1] == 'DELETE'
+                self.told(session, 'DELETE' if deleted else 'UPDATE', row, None if deleted else records[-1][2])
         self.count_is(session, count)
 
     def is_refused(self, session, numbers, records_of):
@@ -380,7 +401,7 @@ class Play:
             new = list(row)
             for c, _, value in assignments:
                 new[c] = value(row)
-            return [(n, 'UPDATE', new)]
+            return [(n, 'UPDATE', self.incoming(new))]
         sql = 'UPDATE %s SET %s WHERE %s' % (self.table.name, ', '.join('%s = %s' % (self.spec.columns[c].name, text) for c, text, _ in assignments), condition)
         self.change(session, sql, numbers, records_of)
 
@@ -403,7 +424,7 @@ class Play:
             moved = list(row)
             for c, value in assignments:
                 moved[c] = value
-            return [(n, 'DELETE', row), (new, '+I', moved)]
+            return [(n, 'DELETE', row), (new, '+I', self.incoming(moved))]
         sql = 'UPDATE %s SET %s WHERE %s' % (self.table.name, ', '.join(
             '%s = %s' % (self.spec.columns[c].name, literal(self.spec.columns[c].kind, v)) for c, v in assignments), self.table.where(old))
         self.begin(session)
@@ -426,7 +447,7 @@ class Play:
         rest = [c for c in range(len(spec.columns)) if c not in self.table.keys]
         plain = [c for c in rest if spec.columns[c].role == 'value']
         form = rng.choice(['all', 'all', 'nothing', 'some' if len(rest) > 1 else 'all'])
-        if not records or (form == 'some' and (not plain or spec.engine == 'first-row' or not self.table.updates)):
+        if not records or (form == 'all' and self.touched is not None and spec.engine == 'deduplicate') or (form == 'some' and (not plain or spec.engine == 'first-row' or not self.table.updates)):
             return
         some = rng.choice(plain) if form == 'some' else None
         action = {'all': 'DO UPDATE SET ' + ', '.join('%s = EXCLUDED.%s' % (spec.columns[c].name, spec.columns[c].name) for c in rest),
@@ -434,26 +455,30 @@ class Play:
         self.run(session, 'INSERT INTO %s (%s) VALUES %s ON CONFLICT (%s) %s' % (
             self.table.name, self.names(), ', '.join(self.values(r[2]) for r in records.values()), keys, action))
         for n, kind, values in records.values():
-            row = self.row(n, session)
+            row, values = self.row(n, session), self.incoming(values)
             if form == 'all' or row is None:
                 self.write(session, n, kind, values)
+                self.told(session, 'INSERT', None, values)
             elif form == 'some':
-                self.write(session, n, 'UPDATE', row[:some] + [values[some]] + row[some + 1:])
+                new = self.incoming(row[:some] + [values[some]] + row[some + 1:])
+                self.write(session, n, 'UPDATE', new)
+                self.told(session, 'UPDATE', row, new)
 
     # ---- transactions ----
 
     def op_savepoint(self, session):
         name = 's%d' % len(session.marks)
         self.run(session, 'SAVEPOINT ' + name)
-        session.marks.append((name, len(session.pending)))
+        session.marks.append((name, len(session.pending), len(session.events)))
 
     def op_rollback_to(self, session):
         if session.marks:
             at = self.rng.randrange(len(session.marks))
-            name, length = session.marks[at]
+            name, length, events = session.marks[at]
             del session.marks[at + 1:]
             self.run(session, 'ROLLBACK TO ' + name)
             del session.pending[length:]
+            del session.events[events:]
 
     def op_release(self, session):
         if session.marks:
@@ -487,10 +512,11 @@ class Play:
         self.compare_all()
 
     def op_vacuum_full(self, session):
-        if any(s.open for s in self.sessions) or self.reader is not None:
+        if not self.alone():
             return
-        self.driver.note('watcher', 'VACUUM FULL')
-        self.driver.watcher.query('VACUUM FULL ' + self.table.name)
+        sql = self.rng.choice(['VACUUM FULL %s', 'CLUSTER %s USING %s_pkey' % ('%s', self.table.name)]) % self.table.name
+        self.driver.note('watcher', sql)
+        self.driver.watcher.query(sql)
         self.forget_history()
         self.compare_all()
 
@@ -534,13 +560,18 @@ class Play:
         self.compare_all()
 
     def op_alter(self, session):
-        """A column gets another name, which options follow; a new column reads as NULL or its default in the rows that are there."""
+        """A column gets another name, which options follow, is dropped or gets another type; a new column reads as NULL or its default in the rows that are there."""
         rng, spec = self.rng, self.spec
-        if any(s.open for s in self.sessions) or self.reader is not None:
+        if not self.alone():
             return
         self.added += 1
-        if rng.random() < 0.6:
-            col = rng.choice(spec.columns)
+        how = rng.choice(['name', 'name', 'add', 'drop', 'type'])
+        if how in ('drop', 'type'):
+            sql = self.drop_column() if how == 'drop' else self.change_type()
+            if sql is None:
+                return
+        elif how == 'name':
+            col = rng.choice([col for c, col in enumerate(spec.columns) if c != self.touched])
             new = '%s_%d' % (col.name[:1], self.added)
             sql = 'ALTER TABLE %s RENAME COLUMN %s TO %s' % (self.table.name, col.name, new)
             col.name = new
@@ -559,8 +590,8 @@ class Play:
     # ---- the game ----
 
     WEIGHTS = (('insert', 14), ('insert_rows', 14), ('refused', 2), ('update', 10), ('delete', 6), ('move', 3), ('on_conflict', 4), ('savepoint', 6),
-               ('rollback_to', 4), ('release', 3), ('commit', 16), ('rollback', 3), ('look_inside', 8), ('flush', 12), ('vacuum_full', 0.5), ('old_snapshot', 3),
-               ('restart', 0.7), ('alter', 0.7))
+               ('rollback_to', 4), ('release', 3), ('commit', 16), ('rollback', 3), ('look_inside', 8), ('flush', 12), ('vacuum_full', 1), ('old_snapshot', 3),
+               ('restart', 0.7), ('alter', 1.5), ('merge', 6), ('prepare', 2), ('end_prepared', 3), ('terminate', 0.7))
 
     def step(self):
         session = self.rng.choice(self.sessions)
@@ -578,12 +609,16 @@ class Play:
     def play(self, steps):
         self.driver.note('watcher', self.table.create())
         self.driver.watcher.query(self.table.create())
+        self.make_triggers()
         for _ in range(steps):
             self.step()
         self.end_reader()
         for session in self.sessions:
+            if session.prepared:
+                self.driver.end_prepared(session, self.rng.random() < 0.7)
             self.driver.end(session, self.rng.random() < 0.7)
         self.compare_all()
+        self.check_triggers()
         for sql in ("SELECT paimon.flush('%s')", "SELECT paimon.compact('%s')"):
             self.driver.watcher.query(sql % self.table.name)
             self.compare_all()
@@ -593,6 +628,6 @@ class Play:
 
     def finish(self, failed):
         if not failed:
-            self.driver.watcher.query('DROP TABLE ' + self.table.name)
+            self.driver.watcher.query('DROP TABLE IF EXISTS {0}, {0}_log; DROP FUNCTION IF EXISTS {0}_before, {0}_after'.format(self.table.name))
         for conn in [s.conn for s in self.sessions] + [self.driver.watcher] + ([self.reader] if self.reader else []):
             conn.close()

@@ -236,7 +236,7 @@ class Table:
         names = [n for n in names if col.kind in FUNCTIONS[n]]
         if not names:
             return
-        col.function = rng.choice(names)
+        col.function, col.named = rng.choice(names), True
         name = 'fields.%s.' % col.name
         self.option(name + 'aggregate-function', col.function)
 
@@ -318,7 +318,7 @@ class Table:
             if col.function is None or (spec.engine == 'partial-update' and col.group is None):
                 continue
             if rng.random() < (0.2 if col.function in RETRACT else 0.85):
-                col.ignore_retract = True
+                col.ignore_retract = col.named = True
                 self.option('fields.%s.ignore-retract' % col.name, 'true')
                 col.taken_back = False
 
