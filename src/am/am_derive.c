@@ -99,7 +99,7 @@ list_of_arms(PlannerInfo *root, List *arms, IndexOptInfo *index, int column)
 	return (Expr *) eval_const_expressions(root, (Node *) any);
 }
 
-/* What follows from a choice for the key's columns, from the first on. */
+/* What follows from a choice for columns of the key: the first that all its arms have, and those that come next to it. */
 static List *
 follow_choice(PlannerInfo *root, IndexOptInfo *index, RestrictInfo *choice)
 {
@@ -111,11 +111,15 @@ follow_choice(PlannerInfo *root, IndexOptInfo *index, RestrictInfo *choice)
 	{
 		Expr	   *any;
 
-		combinations *= list_length(arms);
-		if (column > 0 && combinations > MAX_COMBINATIONS)
-			break;
 		any = list_of_arms(root, arms, index, column);
 		if (any == NULL || !IsA(any, ScalarArrayOpExpr))
+		{
+			if (result != NIL)
+				break;
+			continue;
+		}
+		combinations *= list_length(arms);
+		if (result != NIL && combinations > MAX_COMBINATIONS)
 			break;
 		result = lappend(result, make_simple_restrictinfo(root, any));
 	}

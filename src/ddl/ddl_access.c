@@ -155,7 +155,11 @@ table_created(Oid relid)
 		return;
 	frame->created = relid;
 	if (frame->create_items != NIL)
+	{
+		/* the user's search_path is in force here; 17 and up make the key's index, where options are checked, under a path of their own */
+		paimon_ddl_qualify_functions(relid, frame->create_items);
 		paimon_ddl_write_items(relid, frame->create_items);
+	}
 	if (parent && !OidIsValid(form->relam))
 		paimon_ddl_depend_on_am(relid, paimon_table_am_oid());
 	heap_freetuple(tuple);

@@ -9,13 +9,18 @@ INSERT INTO p SELECT g / 100, g % 100, 'c' || g % 7, -g FROM generate_series(500
 ANALYZE p;
 CREATE TABLE h (LIKE p INCLUDING ALL) USING heap;
 INSERT INTO h SELECT * FROM p;
--- The plan's condition, and whether both tables answer alike.
-CREATE FUNCTION cond(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text; one text; two text;
+-- The plan's scans and conditions.  15 sorts what lists for several columns find, newer servers know that it comes in order: that sort is not told.
+CREATE FUNCTION plan(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text; lines text[];
 BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || replace(q, '{T}', 'p') LOOP
-		IF line ~ 'Scan|Cond:|Filter:|Sort' THEN RETURN NEXT trim(line); END IF;
-	END LOOP;
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || q LOOP lines := lines || line; END LOOP;
+	RETURN QUERY SELECT regexp_replace(trim(l), '^->  ', '') FROM unnest(lines) l WHERE l ~ 'Scan|Cond:|Filter:|Sort' AND (l !~ 'Sort' OR lines::text !~ 'ANY.* ANY');
+END $$;
+-- The plan, and whether both tables answer alike.
+CREATE FUNCTION cond(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE one text; two text;
+BEGIN
+	RETURN QUERY SELECT plan(replace(q, '{T}', 'p'));
 	EXECUTE format('SELECT string_agg(x::text, '' '') FROM (%s) x', replace(q, '{T}', 'p')) INTO one;
 	EXECUTE format('SELECT string_agg(x::text, '' '') FROM (%s) x', replace(q, '{T}', 'h')) INTO two;
 	RETURN NEXT CASE WHEN one IS NOT DISTINCT FROM two THEN 'same, ' || coalesce(length(one), 0) || ' characters' ELSE 'different' END;
@@ -54,7 +59,7 @@ EXECUTE page (50, 98);
 EXECUTE page (200, 0);
 EXECUTE page (NULL, 0);
 PREPARE two (int, int, int, int) AS SELECT a, b, c, v FROM p WHERE a = $1 AND b = $2 OR a = $3 AND b = $4 ORDER BY a, b;
-EXPLAIN (COSTS OFF) EXECUTE two (50, 1, 51, 2);
+SELECT plan('EXECUTE two (50, 1, 51, 2)');
 EXECUTE two (50, 1, 51, 2);
 EXECUTE two (50, 1, NULL, 2);
 RESET plan_cache_mode;
@@ -77,7 +82,7 @@ INSERT INTO pt SELECT g / 100, g % 100, g FROM generate_series(1, 20000) g;
 ANALYZE pt;
 EXPLAIN (COSTS OFF) SELECT * FROM pt WHERE (a, b) > (99, 97) ORDER BY a, b LIMIT 4;
 SELECT * FROM pt WHERE (a, b) > (99, 97) ORDER BY a, b LIMIT 4;
-EXPLAIN (COSTS OFF) SELECT * FROM pt WHERE (a, b) IN ((99, 97), (101, 1));
+EXPLAIN (COSTS OFF) SELECT * FROM pt WHERE a = 99 AND b = 97 OR a = 101 AND v > 10198;
 SELECT * FROM pt WHERE (a, b) IN ((99, 97), (101, 1)) ORDER BY a;
 EXPLAIN (COSTS OFF) SELECT * FROM pt1 WHERE a = (random() * 0)::int OR a = 2;
 UPDATE pt SET v = -1 WHERE (a, b) IN ((99, 97), (101, 1));

@@ -149,8 +149,8 @@ RESET enable_incremental_sort;
 -- conditions that no row can meet: nothing is scanned, whatever order is wanted
 CREATE TABLE kr_n (a int, b text COLLATE "und-x-icu", PRIMARY KEY (a, b)) USING paimon;
 INSERT INTO kr_n SELECT g, 'b' || g FROM generate_series(1, 10) g;
-SET enable_sort = off;
 EXPLAIN (COSTS OFF) SELECT * FROM kr_n WHERE b = NULL AND a < 5 ORDER BY a, b;
+SET enable_sort = off;
 SELECT * FROM kr_n WHERE b = NULL AND a < 5 ORDER BY a, b;
 RESET enable_sort;
 -- an empty table, and a table without rows in range

@@ -3,7 +3,8 @@
 \set SHOW_CONTEXT never
 CREATE TABLE md (id int PRIMARY KEY, a text, b int, g int, h int, f int, note text) USING paimon
 	WITH ("merge-engine" = 'partial-update', "fields.g,h.sequence-group" = 'a, b', "fields.b.aggregate-function" = 'sum', "ignore-delete" = true);
-\d+ md
+\d md
+SELECT * FROM paimon.options('md');
 SELECT * FROM paimon.aggregation_fields('md');
 
 -- what shapes stored rows is fixed once there are some; the rest is not
