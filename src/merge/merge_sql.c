@@ -101,6 +101,7 @@ Datum
 paimon_aggregation_fields(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
+	char	   *relname = get_rel_name(relid);
 	Relation	rel;
 	Bitmapset  *keys;
 	bool	   *key;
@@ -108,15 +109,19 @@ paimon_aggregation_fields(PG_FUNCTION_ARGS)
 	PaimonMergePlan *plan;
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (get_rel_name(relid) == NULL)
+	if (relname == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relid)));
 	if (!paimon_is_table(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a table using access method paimon", get_rel_name(relid))));
-	rel = relation_open(relid, AccessShareLock);
+				 errmsg("\"%s\" is not a table using access method paimon", relname)));
+	rel = try_relation_open(relid, AccessShareLock);
+	if (rel == NULL || !paimon_is_table(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" was dropped or changed concurrently", relname)));
 	keys = RelationGetIndexAttrBitmap(rel, INDEX_ATTR_BITMAP_PRIMARY_KEY);
 	key = palloc0_array(bool, RelationGetNumberOfAttributes(rel) + 1);
 	for (int c = 0; c < RelationGetNumberOfAttributes(rel); c++)

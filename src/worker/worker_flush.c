@@ -41,9 +41,10 @@ static Relation
 open_table(Oid relid, const char *verb)
 {
 	char		relkind = get_rel_relkind(relid);
+	char	   *relname = get_rel_name(relid);
 	Relation	rel;
 
-	if (relkind == '\0')
+	if (relkind == '\0' || relname == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relid)));
@@ -51,9 +52,13 @@ open_table(Oid relid, const char *verb)
 	if (!paimon_is_table(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("relation \"%s\" does not use access method paimon", get_rel_name(relid)),
+				 errmsg("relation \"%s\" does not use access method paimon", relname),
 				 relkind == RELKIND_PARTITIONED_TABLE ? errhint("Name a partition that does.") : 0));
-	rel = relation_open(relid, AccessShareLock);
+	rel = try_relation_open(relid, AccessShareLock);
+	if (rel == NULL || !paimon_is_table(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" was dropped or changed concurrently", relname)));
 	check_owner(relid);
 	if (RELATION_IS_OTHER_TEMP(rel))
 		ereport(ERROR,
