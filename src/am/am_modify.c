@@ -33,12 +33,18 @@ void
 paimon_encode_slot(PaimonTable *table, Relation rel, TupleTableSlot *slot, PaimonEncoded *out)
 {
 	const PaimonRowDesc *desc = table->desc;
-	int			natts = desc->tupdesc->natts;
-	Datum	   *values = palloc(sizeof(Datum) * natts);
+	const Datum *values;
 
 	slot_getallattrs(slot);
-	memcpy(values, slot->tts_values, sizeof(Datum) * natts);
-	paimon_row_flatten(desc, values, slot->tts_isnull);
+	values = slot->tts_values;
+	if (unlikely(!paimon_row_is_flat(desc, values, slot->tts_isnull)))
+	{
+		Datum	   *flat = palloc_array(Datum, desc->tupdesc->natts);
+
+		memcpy(flat, values, desc->tupdesc->natts * sizeof(Datum));
+		paimon_row_flatten(desc, flat, slot->tts_isnull);
+		values = flat;
+	}
 	out->values = values;
 	initStringInfo(&out->key);
 	if (desc->nkeys > 0)

@@ -66,7 +66,8 @@ typedef struct PaimonGroupId
  * Input of the encoder: rows already in key order.
  *
  * keys[i]: encoded key.  kinds[i]: PaimonRowKind.  values[c][i], nulls[c][i]:
- * column c of row i; nulls[c] may be NULL for "no nulls".
+ * column c of row i; nulls[c] may be NULL for "no nulls", and values[c] for
+ * "nothing but nulls".
  */
 typedef struct PaimonGroupInput
 {

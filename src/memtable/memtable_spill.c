@@ -22,7 +22,9 @@
 #include "merge/merge_records.h"
 #include "stop.h"
 
-#define PREFETCH_DISTANCE 12
+#define PREFETCH_DISTANCE 16		/* records ahead: where a record begins */
+#define PREFETCH_REST	8		/* ... the rest of it */
+#define PREFETCH_MAX	512		/* bytes of it; more is read fast enough in order */
 
 /* ---- the temporary file of origins ---- */
 
@@ -150,13 +152,22 @@ same_entry_key(const SortEntry *a, const SortEntry *b)
 	return a->prefix == b->prefix && same_record_key(a->rec, b->rec);
 }
 
-/* Records lie in order of arrival, so each is a cache miss of several lines: ask for them early. */
+/*
+ * Records lie in order of arrival, so each is a cache miss of several lines: asked for early, first the line that tells how long it is.
+ */
 static inline void
-prefetch_record(const BufRecord *rec)
+prefetch_record(const SortEntry *e, uint64 i, uint64 end)
 {
-	__builtin_prefetch(rec);
-	__builtin_prefetch((const char *) rec + 64);
-	__builtin_prefetch((const char *) rec + 128);
+	if (i + PREFETCH_DISTANCE < end)
+		__builtin_prefetch(e[i + PREFETCH_DISTANCE].rec);
+	if (i + PREFETCH_REST < end)
+	{
+		const BufRecord *rec = e[i + PREFETCH_REST].rec;
+		Size		size = MAXALIGN(sizeof(BufRecord)) + MAXALIGN(rec->keylen) + rec->len;
+
+		for (Size at = 64; at < Min(size, PREFETCH_MAX); at += 64)
+			__builtin_prefetch((const char *) rec + at);
+	}
 }
 
 /* Writes a record as the run's next row. */
@@ -216,8 +227,7 @@ spill_merged(WriteBuffer *wb, SpillRun *run, PaimonRunWriter *writer, const Sort
 		{
 			const BufRecord *rec = e[end].rec;
 
-			if (end + PREFETCH_DISTANCE < hi)
-				prefetch_record(e[end + PREFETCH_DISTANCE].rec);
+			prefetch_record(e, end, hi);
 			if (paimon_ordinal_is_dead(rec->ordinal))
 				continue;
 			live++;
@@ -285,8 +295,7 @@ spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint6
 		const BufRecord *rec = e[i].rec;
 		bool		same;
 
-		if (i + PREFETCH_DISTANCE < hi)
-			prefetch_record(e[i + PREFETCH_DISTANCE].rec);
+		prefetch_record(e, i, hi);
 		same = last != NULL && same_record_key(last, rec);
 
 		if (paimon_ordinal_is_dead(rec->ordinal) || (same && last->cid == rec->cid))

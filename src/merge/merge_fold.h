@@ -186,6 +186,8 @@ typedef struct PaimonMergePlan
 	int		   *active;
 	int			nfree;			/* columns that follow no group and are no key; under aggregation all that are folded */
 	int		   *free;
+	int			naggs;			/* columns with a function, wanted or not */
+	int		   *aggs;
 	bool		any_removes;
 	bool		has_groups;		/* the table does, wanted or not */
 

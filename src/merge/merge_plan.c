@@ -615,13 +615,16 @@ finish_plan(PaimonMergePlan *plan, const bool *wanted, const PaimonAllocator *al
 {
 	plan->free = paimon_core_alloc(alloc, (size_t) (plan->ncolumns + 1) * sizeof(int));
 	plan->active = paimon_core_alloc(alloc, (size_t) (plan->ncolumns + 1) * sizeof(int));
-	plan->nfree = plan->nactive = 0;
+	plan->aggs = paimon_core_alloc(alloc, (size_t) (plan->ncolumns + 1) * sizeof(int));
+	plan->nfree = plan->nactive = plan->naggs = 0;
 	plan->keeps_values = true;
 	plan->must_fit = false;
 	for (int c = 0; c < plan->ncolumns; c++)
 	{
 		const PaimonMergeColumn *col = &plan->columns[c];
 
+		if (col->agg != NULL && !col->dropped)
+			plan->aggs[plan->naggs++] = c;
 		if (col->dropped || (wanted != NULL && !wanted[c]))
 			continue;
 		plan->active[plan->nactive++] = c;

@@ -102,14 +102,12 @@ paimon_merge_check_write(const PaimonMergePlan *plan, const PaimonFoldRecord *re
 		return PAIMON_WRITE_REFUSE;
 	if (op == PAIMON_OP_REMOVE || op == PAIMON_OP_NOTHING)
 		return PAIMON_WRITE_TAKE;
-	for (int c = 0; c < plan->ncolumns; c++)
+	for (int i = 0; i < plan->naggs; i++)
 	{
+		int			c = plan->aggs[i];
 		const PaimonMergeColumn *col = &plan->columns[c];
-		PaimonCell	cell = {.isnull = true};
+		PaimonCell	cell = paimon_record_cell(record, c);
 
-		if (col->agg == NULL || col->dropped)
-			continue;
-		cell = paimon_record_cell(record, c);
 		error->column = c;
 		error->code = PAIMON_FOLD_OK;
 		if (op == PAIMON_OP_RETRACT && takes_part(plan, col, record))

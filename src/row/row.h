@@ -129,8 +129,39 @@ extern void paimon_row_encode(const PaimonRowDesc *desc, const Datum *values, co
 extern void paimon_row_decode(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen, const uint8 *payload, uint32 len,
 							  int natts, Datum *values, bool *isnull);
 
+/*
+ * A column of rows that are gathered one after the other: values[row], and nulls[row] once a row had none.  The owner gives it room for as many rows as it
+ * will have, and begins with n = 0 and has_nulls = false.
+ */
+typedef struct PaimonRowColumn
+{
+	uint64	   *values;
+	bool	   *nulls;
+	uint32		n;				/* rows known: later ones have no value so far */
+	bool		has_nulls;
+} PaimonRowColumn;
+
+extern void paimon_rowcolumn_skip(PaimonRowColumn *c, uint32 row);
+
+static inline void
+paimon_rowcolumn_put(PaimonRowColumn *c, uint32 row, uint64 value)
+{
+	if (unlikely(c->n != row))
+		paimon_rowcolumn_skip(c, row);
+	c->values[row] = value;
+	if (c->has_nulls)
+		c->nulls[row] = false;
+	c->n = row + 1;
+}
+
+/* Puts the values of a payload (8-aligned) into columns, by attribute: neither those of key columns nor NULLs.  They point into the payload. */
+extern void paimon_row_decode_columns(const PaimonRowDesc *desc, const uint8 *payload, uint32 len, PaimonRowColumn *columns, uint32 row);
+
 /* Missing value of an attribute that the stored row is too old to have. */
 extern void paimon_row_missing(const PaimonRowDesc *desc, int c, Datum *value, bool *isnull);
+
+/* Is there nothing to flatten? */
+extern bool paimon_row_is_flat(const PaimonRowDesc *desc, const Datum *values, const bool *isnull);
 
 /*
  * Copies of values with nothing outside: toasted and compressed varlenas are fetched and expanded ones flattened.  Sets values[] in place; new

@@ -12,6 +12,8 @@
 #include "access/htup_details.h"
 #include "access/tupmacs.h"
 #include "fmgr.h"
+#include "port/pg_bitutils.h"
+#include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
 #include "row/row_internal.h"
@@ -32,59 +34,100 @@ varlena_is_flat(const void *v)
 	return !VARATT_IS_EXTERNAL(v) && !VARATT_IS_COMPRESSED(v);
 }
 
+bool
+paimon_row_is_flat(const PaimonRowDesc *desc, const Datum *values, const bool *isnull)
+{
+	const struct PaimonRowPrivate *priv = desc->priv;
+
+	for (int i = 0; i < priv->nvarlenas; i++)
+	{
+		int			c = priv->varlenas[i];
+
+		if (!isnull[c] && unlikely(!varlena_is_flat(DatumGetPointer(values[c]))))
+			return false;
+	}
+	return true;
+}
+
 void
 paimon_row_flatten(const PaimonRowDesc *desc, Datum *values, const bool *isnull)
 {
-	const PaimonRowAttr *attrs = desc->priv->attrs;
+	const struct PaimonRowPrivate *priv = desc->priv;
 
-	for (int c = 0; c < desc->tupdesc->natts; c++)
+	for (int i = 0; i < priv->nvarlenas; i++)
 	{
-		if (attrs[c].len != -1 || isnull[c] || attrs[c].dropped)
-			continue;
-		if (unlikely(!varlena_is_flat(DatumGetPointer(values[c]))))
+		int			c = priv->varlenas[i];
+
+		if (!isnull[c] && unlikely(!varlena_is_flat(DatumGetPointer(values[c]))))
 			values[c] = PointerGetDatum(PG_DETOAST_DATUM(values[c]));
 	}
 }
 
-/* Is there a value of this attribute in the payload? */
-static inline bool
-is_stored(const PaimonRowAttr *a, bool isnull)
+/* The bits of isnull[0 .. n), n <= 64. */
+static inline uint64
+pack_nulls(const bool *isnull, int n)
 {
-	return !a->in_key && !a->dropped && !isnull;
+	uint64		word = 0;
+	int			i = 0;
+
+	for (; i + 8 <= n; i += 8)
+	{
+		uint64		bytes;
+
+		memcpy(&bytes, isnull + i, 8);
+#ifdef WORDS_BIGENDIAN
+		bytes = pg_bswap64(bytes);
+#endif
+		/* the bit of byte b comes to lie in bit 56 + b, and no two products in the same place */
+		word |= (bytes * UINT64CONST(0x0102040810204080)) >> 56 << i;
+	}
+	for (; i < n; i++)
+		word |= (uint64) isnull[i] << i;
+	return word;
 }
 
-/*
- * An upper bound of the payload's bytes.  *flat is false if a varlena has to be flattened before; *nulls says whether a bitmap is needed.
- */
-static Size
-payload_bound(const PaimonRowDesc *desc, const Datum *values, const bool *isnull, bool *flat, bool *nulls)
+/* Which attributes have a value in the payload, and which are marked as having none; returns whether there are any of the latter. */
+static bool
+survey(const PaimonRowDesc *desc, const bool *isnull, uint64 *present, uint64 *absent)
 {
-	const PaimonRowAttr *attrs = desc->priv->attrs;
+	const struct PaimonRowPrivate *priv = desc->priv;
+	int			natts = desc->tupdesc->natts;
+	uint64		any = 0;
+
+	for (int w = 0; w < ROW_WORDS(natts); w++)
+	{
+		uint64		none = pack_nulls(isnull + w * 64, Min(natts - w * 64, 64)) | priv->dropped[w];
+
+		absent[w] = none & priv->stored[w];
+		present[w] = priv->stored[w] & ~none;
+		any |= absent[w];
+	}
+	return any != 0;
+}
+
+/* An upper bound of the payload's bytes.  *flat is false if a varlena has to be flattened before. */
+static Size
+payload_bound(const PaimonRowDesc *desc, const Datum *values, const uint64 *present, bool *flat)
+{
+	const struct PaimonRowPrivate *priv = desc->priv;
 	int			natts = desc->tupdesc->natts;
 	Size		size = HEAD_MAX + (natts + 7) / 8;
 
+	for (int w = 0; w < ROW_WORDS(natts); w++)
+		size += (Size) pg_popcount64(present[w]) * priv->max_width;
 	*flat = true;
-	*nulls = false;
-	for (int c = 0; c < natts; c++)
+	for (int i = 0; i < priv->nvarlenas; i++)
 	{
-		const PaimonRowAttr *a = &attrs[c];
+		int			c = priv->varlenas[i];
 
-		if (!is_stored(a, isnull[c]))
-		{
-			*nulls |= !a->in_key;
+		if (!paimon_row_bit(present, c))
 			continue;
-		}
-		if (a->len > 0)
-			size += a->len + a->align - 1;
-		else
+		if (unlikely(!varlena_is_flat(DatumGetPointer(values[c]))))
 		{
-			const void *v = DatumGetPointer(values[c]);
-
-			if (!varlena_is_flat(v))
-				*flat = false;
-			else
-				size += VARSIZE_ANY_EXHDR(v) + VARHDRSZ + a->align - 1;
+			*flat = false;
+			break;
 		}
+		size += VARSIZE_ANY_EXHDR(DatumGetPointer(values[c]));
 	}
 	return size;
 }
@@ -109,65 +152,44 @@ put_varlena(char *p, uint32 off, const PaimonRowAttr *a, const void *v)
 	return aligned + VARHDRSZ + len;
 }
 
-/* Writes an attribute of fixed length passed by value. */
-static inline void
-put_word(char *p, int16 len, Datum value)
+/* Writes an attribute that is there at p + off; returns the offset behind it. */
+static inline uint32
+put_attribute(char *p, uint32 off, const PaimonRowAttr *a, Datum value)
 {
-	switch (len)
+	switch ((PaimonRowForm) a->form)
 	{
-		case 1:
-			*p = DatumGetChar(value);
-			break;
-		case 2:
+		case ROW_FORM_WORD1:
+			p[off] = DatumGetChar(value);
+			return off + 1;
+		case ROW_FORM_WORD2:
 			{
 				int16		v = DatumGetInt16(value);
 
-				memcpy(p, &v, sizeof(v));
-				break;
+				memcpy(p + off, &v, sizeof(v));
+				return off + sizeof(v);
 			}
-		case 4:
+		case ROW_FORM_WORD4:
 			{
 				int32		v = DatumGetInt32(value);
 
-				memcpy(p, &v, sizeof(v));
-				break;
+				memcpy(p + off, &v, sizeof(v));
+				return off + sizeof(v);
 			}
-		default:
-			memcpy(p, &value, sizeof(Datum));
-			break;
+		case ROW_FORM_WORD8:
+			memcpy(p + off, &value, sizeof(value));
+			return off + sizeof(value);
+		case ROW_FORM_FIXED:
+			{
+				uint32		aligned = align_up(off, a->align);
+
+				memset(p + off, 0, aligned - off);
+				memcpy(p + aligned, DatumGetPointer(value), a->len);
+				return aligned + a->len;
+			}
+		case ROW_FORM_VARLENA:
+			return put_varlena(p, off, a, DatumGetPointer(value));
 	}
-}
-
-/* Reads it back, in the same canonical form as fetch_att gives. */
-static inline Datum
-get_word(const uint8 *p, int16 len)
-{
-	switch (len)
-	{
-		case 1:
-			return CharGetDatum(*(const char *) p);
-		case 2:
-			{
-				int16		v;
-
-				memcpy(&v, p, sizeof(v));
-				return Int16GetDatum(v);
-			}
-		case 4:
-			{
-				int32		v;
-
-				memcpy(&v, p, sizeof(v));
-				return Int32GetDatum(v);
-			}
-		default:
-			{
-				Datum		v;
-
-				memcpy(&v, p, sizeof(v));
-				return v;
-			}
-	}
+	pg_unreachable();
 }
 
 static uint32
@@ -191,11 +213,12 @@ paimon_row_encode(const PaimonRowDesc *desc, const Datum *values, const bool *is
 {
 	const PaimonRowAttr *attrs = desc->priv->attrs;
 	int			natts = desc->tupdesc->natts;
+	uint64		present[ROW_MAX_WORDS];
+	uint64		absent[ROW_MAX_WORDS];
+	bool		nulls = survey(desc, isnull, present, absent);
 	bool		flat;
-	bool		nulls;
-	Size		bound = payload_bound(desc, values, isnull, &flat, &nulls);
+	Size		bound = payload_bound(desc, values, present, &flat);
 	char	   *p;
-	char	   *bitmap;
 	uint32		off;
 
 	if (unlikely(!flat))
@@ -216,36 +239,19 @@ paimon_row_encode(const PaimonRowDesc *desc, const Datum *values, const bool *is
 	enlargeStringInfo(buf, bound);
 	p = buf->data + buf->len;
 	off = put_head(p, natts, nulls);
-	bitmap = p + off;
 	if (nulls)
 	{
-		memset(bitmap, 0, (natts + 7) / 8);
-		off += (natts + 7) / 8;
+		for (int i = 0; i < (natts + 7) / 8; i++)
+			p[off++] = (char) (absent[i / 8] >> (i % 8 * 8));
 	}
-	for (int c = 0; c < natts; c++)
+	for (int w = 0; w < ROW_WORDS(natts); w++)
 	{
-		const PaimonRowAttr *a = &attrs[c];
+		for (uint64 rest = present[w]; rest != 0; rest &= rest - 1)
+		{
+			int			c = w * 64 + pg_rightmost_one_pos64(rest);
 
-		if (!is_stored(a, isnull[c]))
-		{
-			if (!a->in_key)
-				bitmap[c >> 3] |= 1 << (c & 7);
+			off = put_attribute(p, off, &attrs[c], values[c]);
 		}
-		else if (a->byval)
-		{
-			put_word(p + off, a->len, values[c]);
-			off += a->len;
-		}
-		else if (a->len > 0)
-		{
-			uint32		aligned = align_up(off, a->align);
-
-			memset(p + off, 0, aligned - off);
-			memcpy(p + aligned, DatumGetPointer(values[c]), a->len);
-			off = aligned + a->len;
-		}
-		else
-			off = put_varlena(p, off, a, DatumGetPointer(values[c]));
 	}
 	Assert(off <= bound);
 	buf->len += off;
@@ -315,44 +321,80 @@ get_head(const PaimonRowDesc *desc, const uint8 *payload, uint32 len, int *natts
 	return n;
 }
 
-/* One attribute that is there; moves *off behind it. */
-static inline Datum
+/* One attribute that is there; moves *off behind it.  Words come in the same canonical form as fetch_att gives. */
+static pg_attribute_always_inline Datum
 get_attribute(const PaimonRowDesc *desc, const PaimonRowAttr *a, const uint8 *payload, uint32 len, uint32 *off)
 {
-	Datum		value;
+	uint32		begin = *off;
 
-	if (a->byval)
+	if (a->form == ROW_FORM_VARLENA)
 	{
-		if (unlikely(len - *off < (uint32) a->len))
-			paimon_row_report_damage(desc, "It ends too early.");
-		value = get_word(payload + *off, a->len);
-		*off += a->len;
-	}
-	else if (a->len > 0)
-	{
-		uint32		aligned = align_up(*off, a->align);
-
-		if (unlikely(aligned > len || len - aligned < (uint32) a->len))
-			paimon_row_report_damage(desc, "It ends too early.");
-		value = PointerGetDatum((char *) payload + aligned);
-		*off = aligned + a->len;
-	}
-	else
-	{
-		uint32		begin;
-
 		if (unlikely(!find_varlena(payload, len, *off, a->align, &begin, off)))
 			paimon_row_report_damage(desc, "The length of a value is damaged.");
-		value = PointerGetDatum((char *) payload + begin);
+		return PointerGetDatum((char *) payload + begin);
 	}
-	return value;
+	if (a->form == ROW_FORM_FIXED)
+		begin = align_up(begin, a->align);
+	if (unlikely(begin > len || len - begin < (uint32) a->len))
+		paimon_row_report_damage(desc, "It ends too early.");
+	*off = begin + a->len;
+	switch ((PaimonRowForm) a->form)
+	{
+		case ROW_FORM_WORD1:
+			return CharGetDatum(*(const char *) (payload + begin));
+		case ROW_FORM_WORD2:
+			{
+				int16		v;
+
+				memcpy(&v, payload + begin, sizeof(v));
+				return Int16GetDatum(v);
+			}
+		case ROW_FORM_WORD4:
+			{
+				int32		v;
+
+				memcpy(&v, payload + begin, sizeof(v));
+				return Int32GetDatum(v);
+			}
+		case ROW_FORM_WORD8:
+			{
+				Datum		v;
+
+				memcpy(&v, payload + begin, sizeof(v));
+				return v;
+			}
+		default:
+			return PointerGetDatum((char *) payload + begin);
+	}
 }
 
-/* Decodes the values of the payload; the rest of the first natts attributes is what the row is too old to have. */
-static void
-decode_payload(const PaimonRowDesc *desc, const uint8 *payload, uint32 len, int natts, Datum *values, bool *isnull)
+/* Word w of a bitmap of n bits; what is behind its end is 0. */
+static inline uint64
+bitmap_word(const uint8 *bitmap, int n, int w)
 {
-	const PaimonRowAttr *attrs = desc->priv->attrs;
+	int			nbytes = Min((n + 7) / 8 - w * 8, 8);
+	uint64		word = 0;
+
+#ifndef WORDS_BIGENDIAN
+	if (nbytes == 8)
+		memcpy(&word, bitmap + w * 8, 8);
+	else
+#endif
+		for (int i = 0; i < nbytes; i++)
+			word |= (uint64) bitmap[w * 8 + i] << (i * 8);
+	return word;
+}
+
+/*
+ * Decodes the values of the payload that are below natts: into values[] and isnull[], where everything is NULL so far, or as row `row` of `columns`, where what is
+ * not put is NULL.  What the row is too old to have is its missing value.
+ */
+static pg_attribute_always_inline void
+decode_payload(const PaimonRowDesc *desc, const uint8 *payload, uint32 len, int natts, Datum *values, bool *isnull,
+			   PaimonRowColumn *columns, uint32 row)
+{
+	const struct PaimonRowPrivate *priv = desc->priv;
+	const PaimonRowAttr *attrs = priv->attrs;
 	int			stored;
 	bool		nulls;
 	uint32		off = get_head(desc, payload, len, &stored, &nulls);
@@ -361,32 +403,47 @@ decode_payload(const PaimonRowDesc *desc, const uint8 *payload, uint32 len, int 
 
 	if (nulls)
 		off += (stored + 7) / 8;
-	for (int c = 0; c < n; c++)
+	for (int w = 0; w < ROW_WORDS(n); w++)
 	{
-		const PaimonRowAttr *a = &attrs[c];
+		uint64		rest = priv->stored[w];
 
-		if (a->in_key)
-			continue;
-		if (nulls && (bitmap[c >> 3] & (1 << (c & 7))) != 0)
+		if (nulls)
+			rest &= ~bitmap_word(bitmap, stored, w);
+		if (n < w * 64 + 64)
+			rest &= (UINT64CONST(1) << (n - w * 64)) - 1;
+		for (; rest != 0; rest &= rest - 1)
 		{
-			values[c] = (Datum) 0;
-			isnull[c] = true;
-			continue;
-		}
-		values[c] = get_attribute(desc, a, payload, len, &off);
-		isnull[c] = false;
-		if (unlikely(a->dropped))
-		{
-			values[c] = (Datum) 0;
-			isnull[c] = true;
+			int			c = w * 64 + pg_rightmost_one_pos64(rest);
+			Datum		value = get_attribute(desc, &attrs[c], payload, len, &off);
+
+			if (unlikely(attrs[c].dropped))
+				continue;
+			if (columns != NULL)
+				paimon_rowcolumn_put(&columns[c], row, (uint64) value);
+			else
+			{
+				values[c] = value;
+				isnull[c] = false;
+			}
 		}
 	}
 	if (n == stored && off != len)
 		paimon_row_report_damage(desc, "It is longer than its values.");
 	for (int c = n; c < natts; c++)
 	{
-		if (!attrs[c].in_key)
-			paimon_row_missing(desc, c, &values[c], &isnull[c]);
+		Datum		value;
+		bool		null;
+
+		if (attrs[c].in_key)
+			continue;
+		paimon_row_missing(desc, c, &value, &null);
+		if (columns == NULL)
+		{
+			values[c] = value;
+			isnull[c] = null;
+		}
+		else if (!null)
+			paimon_rowcolumn_put(&columns[c], row, (uint64) value);
 	}
 }
 
@@ -396,15 +453,31 @@ paimon_row_decode(const PaimonRowDesc *desc, const uint8 *key, uint32 keylen, co
 				  int natts, Datum *values, bool *isnull)
 {
 	Assert(((uintptr_t) payload & 7) == 0);
+	memset(values, 0, natts * sizeof(Datum));
+	memset(isnull, true, natts * sizeof(bool));
 	if (len > 0)
-		decode_payload(desc, payload, len, natts, values, isnull);
-	else
-	{
-		memset(values, 0, natts * sizeof(Datum));
-		memset(isnull, true, natts * sizeof(bool));
-	}
+		decode_payload(desc, payload, len, natts, values, isnull, NULL, 0);
 	if (desc->priv->key_decode_end > 0)
 		paimon_key_decode_some(desc, key, keylen, natts, values, isnull);
+}
+
+void
+paimon_row_decode_columns(const PaimonRowDesc *desc, const uint8 *payload, uint32 len, PaimonRowColumn *columns, uint32 row)
+{
+	Assert(((uintptr_t) payload & 7) == 0);
+	if (len > 0)
+		decode_payload(desc, payload, len, desc->tupdesc->natts, NULL, NULL, columns, row);
+}
+
+/* Rows [c->n, row) have no value. */
+void
+paimon_rowcolumn_skip(PaimonRowColumn *c, uint32 row)
+{
+	if (!c->has_nulls)
+		memset(c->nulls, false, c->n * sizeof(bool));
+	memset(c->nulls + c->n, true, (row - c->n) * sizeof(bool));
+	c->has_nulls = true;
+	c->n = row;
 }
 
 /* The value belongs to the descriptor. */

@@ -63,16 +63,22 @@ describe_column(PaimonRowDesc *desc, const char *relname, int c)
 				 errdetail("Values of the type are C strings."),
 				 errhint("Use type text.")));
 	column->width = 0;
-	attr->byval = stored_as_word(att);
-	if (attr->byval)
+	if (stored_as_word(att))
+	{
 		column->phys = PAIMON_PHYS_INT;
+		attr->form = att->attlen == 1 ? ROW_FORM_WORD1 : att->attlen == 2 ? ROW_FORM_WORD2 : att->attlen == 4 ? ROW_FORM_WORD4 : ROW_FORM_WORD8;
+	}
 	else if (att->attlen > 0)
 	{
 		column->phys = PAIMON_PHYS_FIXED;
 		column->width = att->attlen;
+		attr->form = ROW_FORM_FIXED;
 	}
 	else
+	{
 		column->phys = PAIMON_PHYS_VAR;
+		attr->form = ROW_FORM_VARLENA;
+	}
 	attr->len = att->attlen;
 	attr->dropped = att->attisdropped;
 	attr->in_key = false;
@@ -81,6 +87,30 @@ describe_column(PaimonRowDesc *desc, const char *relname, int c)
 	if (att->attlen == -1 && attr->align < 4)
 		attr->align = 4;		/* the long header wants it */
 	desc->key_index[c] = -1;
+}
+
+/* What of all attributes together encoding and decoding rows want to know; when the keys are known. */
+static void
+describe_payloads(PaimonRowDesc *desc)
+{
+	struct PaimonRowPrivate *priv = desc->priv;
+	int			natts = desc->tupdesc->natts;
+
+	priv->stored = palloc0(Max(ROW_WORDS(natts), 1) * sizeof(uint64));
+	priv->dropped = palloc0(Max(ROW_WORDS(natts), 1) * sizeof(uint64));
+	priv->varlenas = palloc(Max(natts, 1) * sizeof(int16));
+	for (int c = 0; c < natts; c++)
+	{
+		const PaimonRowAttr *a = &priv->attrs[c];
+
+		if (!a->in_key)
+			priv->stored[c / 64] |= UINT64CONST(1) << (c % 64);
+		if (a->dropped)
+			priv->dropped[c / 64] |= UINT64CONST(1) << (c % 64);
+		if (a->len == -1 && !a->dropped)
+			priv->varlenas[priv->nvarlenas++] = c;
+		priv->max_width = Max(priv->max_width, (uint32) ((a->len > 0 ? a->len : VARHDRSZ) + a->align - 1));
+	}
 }
 
 /* A column number out of the manifest, checked. */
@@ -177,6 +207,7 @@ paimon_rowdesc_build_as(Relation rel, TupleDesc tupdesc, const PaimonStorageRow 
 	for (int c = 0; c < natts; c++)
 		describe_column(desc, relname, c);
 	describe_keys(desc, relname, storage);
+	describe_payloads(desc);
 	if (storage->nbuckets > 1)
 	{
 		desc->nbucketkeys = storage->nbucketkeys;

@@ -10,6 +10,7 @@
 
 #include "row/row.h"
 
+#include "access/htup_details.h"
 #include "lib/stringinfo.h"
 
 #include "core/core_bucket.h"
@@ -102,10 +103,20 @@ typedef struct PaimonBucketColumn
 } PaimonBucketColumn;
 
 /* How an attribute lies in a payload. */
+typedef enum PaimonRowForm
+{
+	ROW_FORM_WORD1,				/* by value, so many bytes */
+	ROW_FORM_WORD2,
+	ROW_FORM_WORD4,
+	ROW_FORM_WORD8,
+	ROW_FORM_FIXED,
+	ROW_FORM_VARLENA
+} PaimonRowForm;
+
 typedef struct PaimonRowAttr
 {
 	int16		len;			/* attlen */
-	bool		byval;
+	uint8		form;			/* PaimonRowForm */
 	bool		dropped;
 	bool		in_key;
 	bool		packable;		/* varlena that may have a short header */
@@ -117,6 +128,11 @@ struct PaimonRowPrivate
 	Oid			relid;			/* for messages */
 	MemoryContext context;		/* the descriptor's */
 	PaimonRowAttr *attrs;
+	uint64	   *stored;			/* bits: attributes that payloads have a place for, those not in the key */
+	uint64	   *dropped;		/* bits of the dropped ones among them */
+	int16	   *varlenas;		/* attributes of varying length, without dropped ones */
+	int			nvarlenas;
+	uint32		max_width;		/* bytes that an attribute takes at most, padding included but not a varlena's data */
 	int			key_decode_end; /* key columns from here on need no decoding */
 	int32		key_offset[INDEX_MAX_KEYS]; /* where a key column begins in every key, -1 = varies */
 	bool		binary_row;		/* buckets by Paimon's binary row, else by encoded bytes */
@@ -159,6 +175,16 @@ paimon_bpchar_trimmed(const char *s, uint32 len)
 	while (len > 0 && s[len - 1] == ' ')
 		len--;
 	return len;
+}
+
+/* Words of bits, one an attribute. */
+#define ROW_WORDS(natts) (((natts) + 63) / 64)
+#define ROW_MAX_WORDS ROW_WORDS(MaxTupleAttributeNumber)
+
+static inline bool
+paimon_row_bit(const uint64 *words, int c)
+{
+	return (words[c / 64] >> (c % 64)) & 1;
 }
 
 /*

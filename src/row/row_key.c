@@ -77,10 +77,16 @@ report_null(const PaimonRowDesc *desc, AttrNumber attno)
 
 /* Room for the longest key at the end of buf: growing is rare as long as the buffer is used again. */
 static inline void
-begin_key(StringInfo buf, PaimonKeyBuf *out)
+begin_key(StringInfo buf, uint32 room, PaimonKeyBuf *out)
 {
-	enlargeStringInfo(buf, PAIMON_KEY_MAX);
-	paimon_keybuf_init(out, (uint8 *) buf->data + buf->len, PAIMON_KEY_MAX, NULL);
+	enlargeStringInfo(buf, room);
+	paimon_keybuf_init(out, (uint8 *) buf->data + buf->len, room, NULL);
+}
+
+static inline uint32
+longest_key(const PaimonRowDesc *desc)
+{
+	return desc->fixed_key ? desc->fixed_key_len : PAIMON_KEY_MAX;
 }
 
 static inline void
@@ -96,7 +102,7 @@ paimon_key_encode(const PaimonRowDesc *desc, const Datum *values, const bool *is
 	PaimonKeyBuf out;
 
 	Assert(desc->nkeys > 0);
-	begin_key(buf, &out);
+	begin_key(buf, longest_key(desc), &out);
 	for (int i = 0; i < desc->nkeys; i++)
 	{
 		AttrNumber	attno = desc->keys[i].attno;
@@ -119,7 +125,7 @@ paimon_key_encode_columns(const PaimonRowDesc *desc, int first, int n, const Dat
 {
 	PaimonKeyBuf out;
 
-	begin_key(buf, &out);
+	begin_key(buf, longest_key(desc), &out);
 	for (int i = 0; i < n; i++)
 	{
 		const PaimonKeyColumn *key = &desc->keys[first + i];
@@ -148,7 +154,7 @@ paimon_key_encode_rowno(uint64 rowno, StringInfo buf)
 {
 	PaimonKeyBuf out;
 
-	begin_key(buf, &out);
+	begin_key(buf, sizeof(rowno), &out);
 	(void) paimon_key_put_uint64(&out, rowno);
 	end_key(buf, &out);
 }

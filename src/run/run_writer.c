@@ -43,15 +43,10 @@ struct PaimonRunWriter
 
 	/* columns */
 	int			natts;
+	int			nstored;
+	int16	   *stored;			/* columns neither in the key nor dropped */
 	bool	   *is_numeric;
-	bool	   *stored;			/* neither in the key nor dropped */
-	Datum	   *row_values;
-	bool	   *row_nulls;
-	uint64	  **values;			/* by column, max_rows each */
-	bool	  **nulls;
-	bool	   *has_nulls;
-	bool	   *all_null;		/* max_rows times true */
-	uint64	   *zeros;
+	PaimonRowColumn *gathered;	/* by column, max_rows each; the stored ones */
 	PaimonColumnDesc *columns;
 
 	/* rows of the group */
@@ -127,28 +122,19 @@ writer_init_columns(PaimonRunWriter *w)
 	w->keys = palloc_array(PaimonBytes, w->max_rows);
 	w->kinds = palloc_array(uint8, w->max_rows);
 	w->is_numeric = palloc0_array(bool, natts + 1);
-	w->stored = palloc0_array(bool, natts + 1);
-	w->has_nulls = palloc0_array(bool, natts + 1);
-	w->row_values = palloc0_array(Datum, natts + 1);
-	w->row_nulls = palloc0_array(bool, natts + 1);
-	w->values = palloc0_array(uint64 *, natts + 1);
-	w->nulls = palloc0_array(bool *, natts + 1);
+	w->stored = palloc0_array(int16, natts + 1);
+	w->gathered = palloc0_array(PaimonRowColumn, natts + 1);
 	w->columns = palloc0_array(PaimonColumnDesc, natts + 1);
-	w->all_null = palloc_array(bool, w->max_rows);
-	memset(w->all_null, true, w->max_rows);
-	w->zeros = palloc0_array(uint64, w->max_rows);
 	for (int c = 0; c < natts; c++)
 	{
 		Form_pg_attribute att = TupleDescAttr(tupdesc, c);
 
-		w->stored[c] = !att->attisdropped && !w->p.desc->in_key[c];
-		w->values[c] = w->zeros;
-		w->nulls[c] = w->all_null;
-		if (!w->stored[c])
+		if (att->attisdropped || w->p.desc->in_key[c])
 			continue;
+		w->stored[w->nstored++] = c;
 		w->is_numeric[c] = getBaseType(att->atttypid) == NUMERICOID;
-		w->values[c] = palloc_array(uint64, w->max_rows);
-		w->nulls[c] = palloc_array(bool, w->max_rows);
+		w->gathered[c].values = palloc_array(uint64, w->max_rows);
+		w->gathered[c].nulls = palloc_array(bool, w->max_rows);
 	}
 }
 
@@ -372,12 +358,20 @@ writer_prepare_columns(PaimonRunWriter *w, PaimonGroupInput *in)
 
 	for (int c = 0; c < w->natts; c++)
 	{
+		PaimonRowColumn *column = &w->gathered[c];
 		uint64	   *scaled;
 		int			scale = 0;
 
 		w->columns[c] = w->p.desc->columns[c];
-		values[c] = w->values[c];
-		nulls[c] = !w->stored[c] || w->has_nulls[c] ? w->nulls[c] : NULL;
+		values[c] = NULL;
+		nulls[c] = NULL;
+		if (column->n == 0)
+			continue;			/* nothing but NULL */
+		if (column->n < w->nrows)
+			paimon_rowcolumn_skip(column, w->nrows);
+		values[c] = column->values;
+		if (column->has_nulls)
+			nulls[c] = column->nulls;
 		if (w->is_numeric[c] && writer_scale_numerics(values[c], nulls[c], w->nrows, &scaled, &scale))
 		{
 			w->columns[c].phys = PAIMON_PHYS_SCALED;
@@ -434,7 +428,11 @@ writer_flush_group(PaimonRunWriter *w, bool may_close)
 	w->file_rows += w->nrows;
 	w->nrows = 0;
 	w->bytes = 0;
-	memset(w->has_nulls, 0, w->natts);
+	for (int c = 0; c < w->natts; c++)
+	{
+		w->gathered[c].n = 0;
+		w->gathered[c].has_nulls = false;
+	}
 	w->arena = NULL;
 	w->arena_left = 0;
 	MemoryContextReset(w->group_cxt);
@@ -559,7 +557,6 @@ paimon_run_add(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, 
 {
 	Size		size = MAXALIGN(len) + keylen;
 	uint32		row = writer_begin_row(w, key, keylen, kind, size);
-	MemoryContext old;
 
 	if (!w->p.rows_stay)
 	{
@@ -572,18 +569,7 @@ paimon_run_add(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind, 
 		key = copy + MAXALIGN(len);
 	}
 	w->keys[row].data = key;
-	old = MemoryContextSwitchTo(w->group_cxt);
-	paimon_row_decode(w->p.desc, key, keylen, payload, len, w->natts,
-					  w->row_values, w->row_nulls);
-	MemoryContextSwitchTo(old);
-	for (int c = 0; c < w->natts; c++)
-	{
-		if (!w->stored[c])
-			continue;
-		w->values[c][row] = w->row_nulls[c] ? 0 : (uint64) w->row_values[c];
-		w->nulls[c][row] = w->row_nulls[c];
-		w->has_nulls[c] |= w->row_nulls[c];
-	}
+	paimon_row_decode_columns(w->p.desc, payload, len, w->gathered, row);
 	return w->total_rows++;
 }
 
@@ -605,28 +591,31 @@ paimon_run_add_values(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8
 	uint32		row;
 	char	   *copy;
 
-	for (int c = 0; c < w->natts; c++)
+	for (int i = 0; i < w->nstored; i++)
 	{
-		if (w->stored[c] && !nulls[c])
+		int			c = w->stored[i];
+
+		if (!nulls[c])
 			size += MAXALIGN(writer_value_size(w, c, values[c]));
 	}
 	row = writer_begin_row(w, key, keylen, kind, size);
 	copy = writer_arena(w, size);
-	for (int c = 0; c < w->natts; c++)
+	for (int i = 0; i < w->nstored; i++)
 	{
+		int			c = w->stored[i];
+		uint64		value = (uint64) values[c];
 		Size		len;
 
-		if (!w->stored[c])
+		if (nulls[c])
 			continue;
-		w->nulls[c][row] = nulls[c];
-		w->has_nulls[c] |= nulls[c];
-		w->values[c][row] = nulls[c] ? 0 : (uint64) values[c];
-		len = nulls[c] ? 0 : writer_value_size(w, c, values[c]);
-		if (len == 0)
-			continue;
-		memcpy(copy, DatumGetPointer(values[c]), len);
-		w->values[c][row] = (uint64) PointerGetDatum(copy);
-		copy += MAXALIGN(len);
+		len = writer_value_size(w, c, values[c]);
+		if (len > 0)
+		{
+			memcpy(copy, DatumGetPointer(values[c]), len);
+			value = (uint64) PointerGetDatum(copy);
+			copy += MAXALIGN(len);
+		}
+		paimon_rowcolumn_put(&w->gathered[c], row, value);
 	}
 	memcpy(copy, key, keylen);
 	w->keys[row].data = (const uint8 *) copy;

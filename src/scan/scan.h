@@ -53,6 +53,8 @@ typedef struct PaimonReadSpec
 	PaimonBytes upper;
 	bool		deletes;		/* give delete markers too (flush, compaction) */
 	bool		stored;			/* of a table that merges: give what is to be stored, several records of a key, newest first */
+	const int16 *columns;		/* of merged rows only these attributes (indexes, ascending) are looked at; NULL: all.  Must outlive the reader */
+	int			ncolumns;
 	bool		nokey;			/* row->key need not be set (sequential scans): then keys are not even decoded where nothing is merged */
 } PaimonReadSpec;
 
@@ -156,6 +158,8 @@ extern void paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, co
  * From now on the slot decodes these attributes (indexes, ascending) only; the others are NULL in it.  columns must live as long as the slot.
  */
 extern void paimon_slot_set_columns(TupleTableSlot *slot, const int16 *columns, int ncolumns);
+/* These attributes; NULL: all, or a slot of another kind. */
+extern const int16 *paimon_slot_columns(TupleTableSlot *slot, int *ncolumns);
 
 /*
  * Says that the slot's row was fetched by its ctid for a trigger (tuple_fetch_row_version with SnapshotAny): then its xmin may be asked for, which foreign

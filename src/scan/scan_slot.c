@@ -4,8 +4,8 @@
  *	  Tuple table slots for paimon rows: columns are decoded when somebody asks for them.
  *
  * A slot holds one of: a row of a row group (with a reference on the group); a copy of a record's key and payload; or, as a virtual
- * slot does, nothing but values that the executor put there (INSERT and COPY fill slots of the table's kind in that way), perhaps materialized.  A merged row
- * is such values, copied into the slot's buffer.
+ * slot does, nothing but values that the executor put there (INSERT and COPY fill slots of the table's kind in that way), perhaps materialized.  A merged row,
+ * and what is copied from a slot of another kind, is such values, of which those by reference are copied into the slot's buffer.
  *
  * By-reference values of a group's row point into the group.  An error can end a slot's life without a call to us: a reset
  * callback of the slot's memory context gives the reference back then.
@@ -43,7 +43,7 @@ typedef struct PaimonSlot
 	uint32		row;
 	PaimonDecode decode;
 	bool		in_memory;		/* a record: key and payload point into buffer */
-	bool		merged;			/* a merged row's values */
+	bool		owned;			/* values: those by reference lie in buffer */
 	bool		fetched;		/* by ctid: see tts_paimon_getsysattr */
 	bool		scratch_used;
 	const int16 *columns;		/* that are decoded, of a row of a group; NULL: all */
@@ -55,6 +55,8 @@ typedef struct PaimonSlot
 	char	   *data;			/* values of a materialized slot (TTS_SHOULDFREE) */
 	MemoryContext scratch;		/* values that had to be made; NULL until needed */
 	SlotGuard  *guard;			/* made at the first row of a group */
+	int16	   *byref;			/* attributes passed by reference, of a slot whose descriptor never changes; NULL until needed */
+	int			nbyref;
 } PaimonSlot;
 
 static void
@@ -140,7 +142,7 @@ tts_paimon_clear(TupleTableSlot *slot)
 		ps->buffer = NULL;
 		ps->buffer_size = 0;
 	}
-	ps->in_memory = ps->merged = false;
+	ps->in_memory = ps->owned = false;
 	ps->fetched = false;
 	slot->tts_nvalid = 0;
 	slot->tts_flags |= TTS_FLAG_EMPTY;
@@ -260,7 +262,7 @@ tts_paimon_getsomeattrs(TupleTableSlot *slot, int natts)
 		known = Min(natts, ps->table->desc->tupdesc->natts);
 		slot_decode_memory(ps, known);
 	}
-	else if (ps->merged)
+	else if (ps->owned)
 		known = slot->tts_nvalid;
 	else
 		elog(ERROR, "slot of access method paimon holds no row");
@@ -306,62 +308,103 @@ tts_paimon_is_current_xact(TupleTableSlot *slot)
 	return ps->table != NULL && paimon_buffer_has_rows(ps->table->storage_id);
 }
 
-/* Where a by-reference value goes in a block of memory, beginning at offset *size, and how long it is there. */
-static Size
-value_length(Form_pg_attribute att, Datum value, Size *size)
+/* Attributes of by-reference types; the array is the slot's, or the caller's to free. */
+static int
+slot_byref(PaimonSlot *ps, int16 **columns)
 {
-	if (att->attlen == -1 && VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
+	TupleDesc	tupdesc = ps->base.tts_tupleDescriptor;
+	int			n = 0;
+
+	if (ps->byref != NULL)
 	{
-		*size = att_align_nominal(*size, att->attalign);
-		return EOH_get_flat_size(DatumGetEOHP(value));
+		*columns = ps->byref;
+		return ps->nbyref;
 	}
-	*size = att_align_datum(*size, att->attalign, att->attlen, value);
+	*columns = MemoryContextAlloc(ps->base.tts_mcxt, Max(tupdesc->natts, 1) * sizeof(int16));
+	for (int c = 0; c < tupdesc->natts; c++)
+	{
+		if (!TupleDescAttr(tupdesc, c)->attbyval)
+			(*columns)[n++] = c;
+	}
+	if (TTS_FIXED(&ps->base))
+	{
+		ps->byref = *columns;
+		ps->nbyref = n;
+	}
+	return n;
+}
+
+/* Bytes of a by-reference value when it is copied. */
+static inline Size
+value_length(Form_pg_attribute att, Datum value)
+{
+	if (att->attlen > 0)
+		return att->attlen;
+	if (att->attlen == -1 && unlikely(VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value))))
+		return EOH_get_flat_size(DatumGetEOHP(value));
 	return att_addlength_datum(0, att->attlen, value);
+}
+
+/* Size of a copy of all by-reference values. */
+static Size
+values_size(TupleTableSlot *slot, const int16 *columns, int n)
+{
+	Size		size = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		int			c = columns[i];
+
+		if (!slot->tts_isnull[c])
+			size += MAXALIGN(value_length(TupleDescAttr(slot->tts_tupleDescriptor, c), slot->tts_values[c]));
+	}
+	return size;
+}
+
+/* Copies them. */
+static void
+copy_values(TupleTableSlot *slot, const int16 *columns, int n, char *at)
+{
+	for (int i = 0; i < n; i++)
+	{
+		int			c = columns[i];
+		Form_pg_attribute att = TupleDescAttr(slot->tts_tupleDescriptor, c);
+		Datum		value = slot->tts_values[c];
+		Size		len;
+
+		if (slot->tts_isnull[c])
+			continue;
+		len = value_length(att, value);
+		if (att->attlen == -1 && unlikely(VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value))))
+			EOH_flatten_into(DatumGetEOHP(value), at, len);
+		else
+			memcpy(at, DatumGetPointer(value), len);
+		slot->tts_values[c] = PointerGetDatum(at);
+		at += MAXALIGN(len);
+	}
 }
 
 static void
 tts_paimon_materialize(TupleTableSlot *slot)
 {
 	PaimonSlot *ps = (PaimonSlot *) slot;
-	TupleDesc	tupdesc = slot->tts_tupleDescriptor;
 	char	   *data = NULL;
-	Size		size = 0;
+	int16	   *columns;
+	int			n;
+	Size		size;
 
-	if (TTS_SHOULDFREE(slot))
+	if (TTS_SHOULDFREE(slot) || ps->owned)
 		return;
 	slot_getallattrs(slot);
-	for (int c = 0; c < tupdesc->natts; c++)
-	{
-		Form_pg_attribute att = TupleDescAttr(tupdesc, c);
-
-		if (!att->attbyval && !slot->tts_isnull[c])
-		{
-			Size		len = value_length(att, slot->tts_values[c], &size);
-
-			size += len;
-		}
-	}
+	n = slot_byref(ps, &columns);
+	size = values_size(slot, columns, n);
 	if (size > 0)
 	{
 		data = MemoryContextAllocExtended(slot->tts_mcxt, size, MCXT_ALLOC_HUGE);
-		size = 0;
-		for (int c = 0; c < tupdesc->natts; c++)
-		{
-			Form_pg_attribute att = TupleDescAttr(tupdesc, c);
-			Datum		value = slot->tts_values[c];
-			Size		len;
-
-			if (att->attbyval || slot->tts_isnull[c])
-				continue;
-			len = value_length(att, value, &size);
-			if (att->attlen == -1 && VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
-				EOH_flatten_into(DatumGetEOHP(value), data + size, len);
-			else
-				memcpy(data + size, DatumGetPointer(value), len);
-			slot->tts_values[c] = PointerGetDatum(data + size);
-			size += len;
-		}
+		copy_values(slot, columns, n, data);
 	}
+	if (columns != ps->byref)
+		pfree(columns);
 
 	/* the values are ours now; group, record and scratch are not needed any more */
 	if (ps->group != NULL)
@@ -380,11 +423,28 @@ tts_paimon_materialize(TupleTableSlot *slot)
 }
 
 static void
+slot_reserve(PaimonSlot *ps, Size size)
+{
+	Size		want = Max(size + size / 4, 256);
+
+	if (size <= ps->buffer_size)
+		return;
+	if (ps->buffer != NULL)
+		pfree(ps->buffer);
+	ps->buffer = NULL;
+	ps->buffer_size = 0;
+	ps->buffer = MemoryContextAllocExtended(ps->base.tts_mcxt, want, MCXT_ALLOC_HUGE);
+	ps->buffer_size = want;
+}
+
+static void
 tts_paimon_copyslot(TupleTableSlot *dst, TupleTableSlot *src)
 {
 	PaimonSlot *pd = (PaimonSlot *) dst;
 	PaimonSlot *ps = (PaimonSlot *) src;
 	int			natts = src->tts_tupleDescriptor->natts;
+	int16	   *columns;
+	int			n;
 
 	if (src->tts_ops == &paimon_slot_ops && ps->group != NULL && ps->base.tts_tupleDescriptor->natts == natts)
 	{
@@ -394,7 +454,7 @@ tts_paimon_copyslot(TupleTableSlot *dst, TupleTableSlot *src)
 		pd->table = ps->table;
 		pd->row = ps->row;
 		pd->decode = ps->decode;
-		pd->in_memory = pd->merged = false;
+		pd->in_memory = pd->owned = false;
 		pd->fetched = ps->fetched;
 		dst->tts_nvalid = 0;
 		dst->tts_flags &= ~TTS_FLAG_EMPTY;
@@ -405,11 +465,8 @@ tts_paimon_copyslot(TupleTableSlot *dst, TupleTableSlot *src)
 
 	slot_getallattrs(src);
 	tts_paimon_clear(dst);
-	for (int c = 0; c < natts; c++)
-	{
-		dst->tts_values[c] = src->tts_values[c];
-		dst->tts_isnull[c] = src->tts_isnull[c];
-	}
+	memcpy(dst->tts_values, src->tts_values, natts * sizeof(Datum));
+	memcpy(dst->tts_isnull, src->tts_isnull, natts * sizeof(bool));
 	dst->tts_nvalid = natts;
 	dst->tts_flags &= ~TTS_FLAG_EMPTY;
 	if (src->tts_ops == &paimon_slot_ops)
@@ -418,7 +475,13 @@ tts_paimon_copyslot(TupleTableSlot *dst, TupleTableSlot *src)
 		pd->fetched = ps->fetched;
 	}
 	dst->tts_tid = src->tts_tid;
-	tts_paimon_materialize(dst);
+
+	n = slot_byref(pd, &columns);
+	slot_reserve(pd, values_size(dst, columns, n));
+	copy_values(dst, columns, n, pd->buffer);
+	pd->owned = true;
+	if (columns != pd->byref)
+		pfree(columns);
 }
 
 static HeapTuple
@@ -458,62 +521,37 @@ const TupleTableSlotOps paimon_slot_ops = {
 	.copy_minimal_tuple = tts_paimon_copy_minimal_tuple,
 };
 
-static void
-slot_reserve(PaimonSlot *ps, Size size)
-{
-	Size		want = Max(size + size / 4, 256);
-
-	if (size <= ps->buffer_size)
-		return;
-	if (ps->buffer != NULL)
-		pfree(ps->buffer);
-	ps->buffer = NULL;
-	ps->buffer_size = 0;
-	ps->buffer = MemoryContextAllocExtended(ps->base.tts_mcxt, want, MCXT_ALLOC_HUGE);
-	ps->buffer_size = want;
-}
-
-/* Copies a merged row's values, those by reference into the slot's buffer. */
+/* Copies a merged row's values, of the slot's columns if it has any set: those by reference into the slot's buffer. */
 static void
 slot_store_merged(PaimonSlot *ps, const PaimonRowRef *row)
 {
 	TupleTableSlot *slot = &ps->base;
 	int			natts = Min(slot->tts_tupleDescriptor->natts, ps->table->desc->tupdesc->natts);
-	Size		size = 0;
-	char	   *at;
+	int16	   *byref;
+	int			nbyref;
 
-	memcpy(slot->tts_isnull, row->isnull, natts * sizeof(bool));
-	if (ps->columns != NULL)
+	if (ps->columns == NULL)
+	{
+		memcpy(slot->tts_isnull, row->isnull, natts * sizeof(bool));
+		memcpy(slot->tts_values, row->values, natts * sizeof(Datum));
+	}
+	else
 	{
 		memset(slot->tts_isnull, true, natts * sizeof(bool));
 		for (int i = 0; i < ps->ncolumns && ps->columns[i] < natts; i++)
+		{
 			slot->tts_isnull[ps->columns[i]] = row->isnull[ps->columns[i]];
-	}
-	for (int c = 0; c < natts; c++)
-	{
-		Form_pg_attribute att = TupleDescAttr(ps->table->desc->tupdesc, c);
-
-		slot->tts_values[c] = slot->tts_isnull[c] ? (Datum) 0 : row->values[c];
-		if (!slot->tts_isnull[c] && !att->attbyval)
-			size += MAXALIGN(att_addlength_datum(0, att->attlen, row->values[c]));
+			slot->tts_values[ps->columns[i]] = row->values[ps->columns[i]];
+		}
 	}
 	slot->tts_nvalid = natts;
-	if (size == 0)
-		return;
-	slot_reserve(ps, size);
-	at = ps->buffer;
-	for (int c = 0; c < natts; c++)
-	{
-		Form_pg_attribute att = TupleDescAttr(ps->table->desc->tupdesc, c);
-		Size		len;
-
-		if (slot->tts_isnull[c] || att->attbyval)
-			continue;
-		len = att_addlength_datum(0, att->attlen, row->values[c]);
-		memcpy(at, DatumGetPointer(row->values[c]), len);
-		slot->tts_values[c] = PointerGetDatum(at);
-		at += MAXALIGN(len);
-	}
+	nbyref = slot_byref(ps, &byref);
+	while (nbyref > 0 && byref[nbyref - 1] >= natts)
+		nbyref--;
+	slot_reserve(ps, values_size(slot, byref, nbyref));
+	copy_values(slot, byref, nbyref, ps->buffer);
+	if (byref != ps->byref)
+		pfree(byref);
 }
 
 /* Copies a record into the slot's buffer. */
@@ -549,11 +587,11 @@ paimon_slot_store(TupleTableSlot *slot, const PaimonTable *table, const PaimonRo
 	ps->row = row->row;
 	ps->decode = decode;
 	ps->fetched = false;
-	ps->merged = row->values != NULL;
-	ps->in_memory = row->group == NULL && !ps->merged;
+	ps->owned = row->values != NULL;
+	ps->in_memory = row->group == NULL && !ps->owned;
 	if (ps->in_memory)
 		slot_store_memory(ps, row);
-	else if (ps->merged)
+	else if (ps->owned)
 		slot_store_merged(ps, row);
 }
 
@@ -565,6 +603,18 @@ paimon_slot_set_columns(TupleTableSlot *slot, const int16 *columns, int ncolumns
 	Assert(slot->tts_ops == &paimon_slot_ops);
 	ps->columns = columns;
 	ps->ncolumns = ncolumns;
+}
+
+const int16 *
+paimon_slot_columns(TupleTableSlot *slot, int *ncolumns)
+{
+	PaimonSlot *ps = (PaimonSlot *) slot;
+
+	*ncolumns = 0;
+	if (slot->tts_ops != &paimon_slot_ops || ps->columns == NULL)
+		return NULL;
+	*ncolumns = ps->ncolumns;
+	return ps->columns;
 }
 
 void
