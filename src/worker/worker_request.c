@@ -169,7 +169,7 @@ size_of(Relation rel, int bucket)
 static PaimonWorkOutcome
 request(Relation rel, int work, int bucket, PaimonRequest *result)
 {
-	PaimonRequest *r;
+	PaimonRequest *volatile r;	/* stays what it is when an error jumps out of the wait */
 	int64		bytes = 0;
 	bool		done;
 
