@@ -117,12 +117,12 @@ paimon_verify_guarded(PaimonVerify *v, const char *object, paimon_verify_check c
 
 		MemoryContextSwitchTo(old);
 		edata = CopyErrorData();
-		if (!is_damage(edata->sqlerrcode))
-			PG_RE_THROW();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(old);
 		CurrentResourceOwner = owner;
+		if (!is_damage(edata->sqlerrcode))
+			ReThrowError(edata);	/* with no sub-transaction open that nobody would close */
 		report_error(v, object, edata);
 		FreeErrorData(edata);
 		ok = false;
