@@ -26,10 +26,10 @@
 #include "utils/snapmgr.h"
 
 /*
- * The first rows of a range are decoded value by value, then in blocks, and whole columns from the group on that begins after so many: a scan that has
+ * The first row of a range is decoded value by value, those behind it in blocks, and whole columns from the group on that begins after so many: a scan that has
  * come so far is long.
  */
-#define ROWS_BEFORE_BLOCKS	8
+#define ROWS_BEFORE_BLOCKS	1
 #define ROWS_BEFORE_WHOLE	6000
 
 /* Where a scan stands. */

@@ -27,16 +27,14 @@ paimon_relation_size(Relation rel, ForkNumber fork)
 {
 	uint64		blocks = 0;
 
-	if (fork == InvalidForkNumber)
+	for (ForkNumber f = MAIN_FORKNUM; f <= INIT_FORKNUM; f++)
 	{
-		for (ForkNumber f = MAIN_FORKNUM; f <= INIT_FORKNUM; f++)
-		{
-			if (smgrexists(RelationGetSmgr(rel), f))
-				blocks += smgrnblocks(RelationGetSmgr(rel), f);
-		}
+		if (fork != InvalidForkNumber && fork != f)
+			continue;
+		/* the main fork is always there, and asking would close its file and open it again, for each plan */
+		if (f == MAIN_FORKNUM || smgrexists(RelationGetSmgr(rel), f))
+			blocks += smgrnblocks(RelationGetSmgr(rel), f);
 	}
-	else if (smgrexists(RelationGetSmgr(rel), fork))
-		blocks = smgrnblocks(RelationGetSmgr(rel), fork);
 	return blocks * BLCKSZ;
 }
 
@@ -48,13 +46,16 @@ double
 paimon_estimate_rows(PaimonTable *table, Relation rel)
 {
 	Snapshot	snapshot = paimon_catalog_latest_snapshot();
-	int			nfiles;
-	PaimonFileRow *files;
 	double		rows = 0;
 
-	files = paimon_catalog_files(table->storage_id, snapshot, &nfiles);
-	for (int i = 0; i < nfiles; i++)
-		rows += (double) files[i].row_count - 2.0 * files[i].delete_count;
+	if (!paimon_manifest_kept_rows(table, snapshot, &rows))
+	{
+		int			nfiles;
+		PaimonFileRow *files = paimon_catalog_files(table->storage_id, snapshot, &nfiles);
+
+		for (int i = 0; i < nfiles; i++)
+			rows += (double) files[i].row_count - 2.0 * files[i].delete_count;
+	}
 	UnregisterSnapshot(snapshot);
 	if (table->shared != NULL)
 	{

@@ -213,6 +213,7 @@ extern PaimonResult paimon_packed_read(PaimonCursor *c, uint32_t n, PaimonPacked
 extern PaimonResult paimon_packed_fetch(PaimonGroupContext *g, const PaimonPacked *p, uint32_t first, uint32_t count);
 extern PaimonResult paimon_packed_fetch_all(PaimonGroupContext *g, const PaimonPacked *p);
 extern void paimon_packed_unpack(const PaimonPacked *p, uint32_t first, uint32_t count, uint64_t *out);
+extern bool paimon_packed_sum(const PaimonPacked *p, uint32_t first, uint32_t count, uint64_t *sum);
 
 static inline uint64_t
 paimon_load_le64(const uint8_t *p)
@@ -296,7 +297,8 @@ typedef struct PaimonUnit
 	uint32_t	stored_len;		/* == raw_len: not compressed */
 	uint32_t	crc;
 	uint32_t	off;			/* in the group */
-	const uint8_t *raw;			/* once opened */
+	const uint8_t *raw;			/* once opened to be kept */
+	bool		seen;			/* was expanded into the room before */
 	uint32_t	singles;		/* items given one by one */
 	uint64_t   *words;			/* items as words, once made (value columns) */
 	uint32_t   *offsets;		/* count + 1 offsets in raw, once made (keys) */

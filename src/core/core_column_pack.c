@@ -473,3 +473,37 @@ paimon_packed_unpack(const PaimonPacked *p, uint32_t first, uint32_t count, uint
 			*out++ = paimon_packed_get(p, first);
 	}
 }
+
+/*
+ * The sum of numbers first .. first + count - 1 (all < p->n, and fetched), if they are so narrow that it cannot overflow and can be had without
+ * unpacking them; else false.
+ */
+bool
+paimon_packed_sum(const PaimonPacked *p, uint32_t first, uint32_t count, uint64_t *sum)
+{
+	uint32_t	end = first + count;
+	uint64_t	mask;
+	uint64_t	residuals = 0;
+
+	if (p->slope != 0 || p->mul != 1 || p->width > 32 || p->base > UINT32_MAX)
+		return false;
+	mask = (UINT64_C(1) << p->width) - 1;
+	*sum = p->base * count;
+	while (p->width > 0 && first < end)
+	{
+		uint32_t	stop = (first / PAIMON_SLICE_ITEMS + 1) * PAIMON_SLICE_ITEMS;
+		uint32_t	nbytes;
+		const uint8_t *bits = paimon_packed_slice(p, first / PAIMON_SLICE_ITEMS, &nbytes);
+		uint64_t	bit = (uint64_t) (first % PAIMON_SLICE_ITEMS) * p->width;
+
+		if (stop > end)
+			stop = end;
+		/* the last ones, whose 8-byte loads would end outside, one by one */
+		for (; first < stop && (bit >> 3) + 8 <= nbytes; first++, bit += p->width)
+			residuals += (paimon_load_le64(bits + (bit >> 3)) >> (bit & 7)) & mask;
+		for (; first < stop; first++)
+			residuals += paimon_packed_residual(p, first);
+	}
+	*sum += residuals;
+	return true;
+}

@@ -136,6 +136,8 @@ sum_lengths(const PaimonSeq *s, uint32_t first, uint32_t count)
 	uint64_t	sum = 0;
 	bool		bad = false;
 
+	if (paimon_packed_sum(&s->lens, first, count, &sum))
+		return sum;
 	while (count > 0)
 	{
 		uint32_t	n = count < 64 ? count : 64;
@@ -152,19 +154,52 @@ sum_lengths(const PaimonSeq *s, uint32_t first, uint32_t count)
 	return bad ? UINT64_MAX : sum;
 }
 
-/* Makes a unit's raw bytes available: fetched, checked, decompressed. */
-PaimonResult
-paimon_seq_open_unit(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit)
+/* What is to become of a unit's raw bytes. */
+typedef enum UnitUse
+{
+	UNIT_KEEP,					/* they stay */
+	UNIT_ONCE,					/* all items are made of them now */
+	UNIT_SOME					/* some are: who comes back finds them */
+} UnitUse;
+
+/* Shorter units always stay: dictionaries, for which the room's unit of texts should not have to go. */
+#define ROOM_MIN_RAW		2048
+
+/* Where the raw bytes of a compressed unit go: to the room, unless they are to stay (*stay), are few, or are too many for it. */
+static uint8_t *
+place_for_raw(PaimonGroupContext *g, PaimonUnit *u, UnitUse use, bool *stay)
+{
+	PaimonUnitRoom *room = g->src.room;
+
+	*stay = room == NULL || use == UNIT_KEEP || (use == UNIT_SOME && u->seen) || u->raw_len < ROOM_MIN_RAW ||
+		u->raw_len > room->size;
+	if (*stay)
+		return paimon_core_alloc(&g->a, u->raw_len);
+	room->unit = NULL;
+	u->seen = true;
+	return room->data;
+}
+
+/* Makes a unit's raw bytes available: fetched, checked, decompressed.  Those in the room are valid until another unit is opened. */
+static PaimonResult
+open_unit(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit, UnitUse use, const uint8_t **out)
 {
 	static const uint8_t nothing[1];
 	PaimonUnit *u = &s->units[unit];
 	const uint8_t *stored = nothing;
 	ZSTD_DCtx  *ctx;
 	uint8_t    *raw;
+	bool		stay;
 	PaimonResult r;
 
+	*out = u->raw;
 	if (u->raw != NULL)
 		return PAIMON_OK;
+	if (use != UNIT_KEEP && g->src.room != NULL && g->src.room->unit == u)
+	{
+		*out = g->src.room->data;
+		return PAIMON_OK;
+	}
 	if ((r = paimon_packed_need(g, &s->lens, u->first, u->count)) != PAIMON_OK)
 		return r;
 	if (sum_lengths(s, u->first, u->count) != u->raw_len)
@@ -184,27 +219,41 @@ paimon_seq_open_unit(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit)
 		return PAIMON_CORRUPT;
 	if (u->stored_len == u->raw_len)
 	{
-		u->raw = stored;
+		*out = u->raw = stored;
 		return PAIMON_OK;
 	}
-	if ((ctx = decompressor()) == NULL || (raw = paimon_core_alloc(&g->a, u->raw_len)) == NULL)
+	if ((ctx = decompressor()) == NULL || (raw = place_for_raw(g, u, use, &stay)) == NULL)
 		return PAIMON_NO_MEMORY;
 	if (ZSTD_decompressDCtx(ctx, raw, u->raw_len, stored, u->stored_len) != u->raw_len)
 		return PAIMON_CORRUPT;
-	u->raw = raw;
+	*out = raw;
+	if (stay)
+		u->raw = raw;
+	else
+		g->src.room->unit = u;
 	return PAIMON_OK;
 }
 
-static PaimonResult
-unit_varlenas(PaimonGroupContext *g, const PaimonSeq *s, const PaimonUnit *u, uint64_t *out)
+/* Makes a unit's raw bytes available for good, in u->raw. */
+PaimonResult
+paimon_seq_open_unit(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit)
 {
-	const uint8_t *src = u->raw;
-	uint8_t    *pos = paimon_core_alloc(&g->a, (size_t) u->raw_len + (size_t) u->count * PAIMON_VARLENA_ROOM(0));
+	const uint8_t *raw;
+
+	return open_unit(g, s, unit, UNIT_KEEP, &raw);
+}
+
+/* Varlenas of items first .. first + count - 1 of a unit, whose bytes begin at src. */
+static PaimonResult
+make_varlenas(PaimonGroupContext *g, const PaimonSeq *s, const uint8_t *src, uint32_t first, uint32_t count, uint64_t raw_len,
+			  uint64_t *out)
+{
+	uint8_t    *pos = paimon_core_alloc(&g->a, (size_t) raw_len + (size_t) count * PAIMON_VARLENA_ROOM(0));
 
 	if (pos == NULL)
 		return PAIMON_NO_MEMORY;
-	paimon_packed_unpack(&s->lens, u->first, u->count, out);
-	for (uint32_t i = 0; i < u->count; i++)
+	paimon_packed_unpack(&s->lens, first, count, out);
+	for (uint32_t i = 0; i < count; i++)
 	{
 		uint32_t	len = (uint32_t) out[i];
 
@@ -217,7 +266,7 @@ unit_varlenas(PaimonGroupContext *g, const PaimonSeq *s, const PaimonUnit *u, ui
 }
 
 static PaimonResult
-unit_fixed(PaimonGroupContext *g, const PaimonUnit *u, uint32_t width, uint64_t *out)
+unit_fixed(PaimonGroupContext *g, const PaimonUnit *u, const uint8_t *raw, uint32_t width, uint64_t *out)
 {
 	size_t		stride = ((size_t) width + 7) & ~(size_t) 7;
 	uint8_t    *dst = paimon_core_alloc(&g->a, stride * u->count);
@@ -226,7 +275,7 @@ unit_fixed(PaimonGroupContext *g, const PaimonUnit *u, uint32_t width, uint64_t 
 		return PAIMON_NO_MEMORY;
 	for (uint32_t i = 0; i < u->count; i++)
 	{
-		memcpy(dst + i * stride, u->raw + (size_t) i * width, width);
+		memcpy(dst + i * stride, raw + (size_t) i * width, width);
 		out[i] = (uint64_t) (uintptr_t) (dst + i * stride);
 	}
 	return PAIMON_OK;
@@ -234,19 +283,19 @@ unit_fixed(PaimonGroupContext *g, const PaimonUnit *u, uint32_t width, uint64_t 
 
 /* Turns all items of an opened unit into words. */
 static PaimonResult
-unit_words(PaimonGroupContext *g, const PaimonSeq *s, const PaimonUnit *u, PaimonItemForm form, uint32_t width,
-		   uint64_t *out)
+unit_words(PaimonGroupContext *g, const PaimonSeq *s, const PaimonUnit *u, const uint8_t *raw, PaimonItemForm form,
+		   uint32_t width, uint64_t *out)
 {
 	if (form == PAIMON_ITEM_VARLENA)
-		return unit_varlenas(g, s, u, out);
+		return make_varlenas(g, s, raw, u->first, u->count, u->raw_len, out);
 
 	/* all items have the same length, or the column is not what its entry says */
 	if (s->lens.width != 0 || s->lens.slope != 0 || s->lens.base != width)
 		return PAIMON_CORRUPT;
 	if (form == PAIMON_ITEM_FIXED)
-		return unit_fixed(g, u, width, out);
+		return unit_fixed(g, u, raw, width, out);
 	for (uint32_t i = 0; i < u->count; i++)
-		out[i] = paimon_load_le64(u->raw + (size_t) i * 8);
+		out[i] = paimon_load_le64(raw + (size_t) i * 8);
 	return PAIMON_OK;
 }
 
@@ -261,11 +310,12 @@ paimon_seq_words(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint3
 	for (uint32_t i = 0; i < s->nunits && r == PAIMON_OK; i++)
 	{
 		PaimonUnit *u = &s->units[i];
+		const uint8_t *raw;
 
 		if (u->words != NULL)
 			memcpy(out + u->first, u->words, u->count * sizeof(uint64_t));
-		else if ((r = paimon_seq_open_unit(g, s, i)) == PAIMON_OK)
-			r = unit_words(g, s, u, form, width, out + u->first);
+		else if ((r = open_unit(g, s, i, UNIT_ONCE, &raw)) == PAIMON_OK)
+			r = unit_words(g, s, u, raw, form, width, out + u->first);
 	}
 	return r;
 }
@@ -275,41 +325,41 @@ static PaimonResult
 need_words(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width, uint32_t unit)
 {
 	PaimonUnit *u = &s->units[unit];
+	const uint8_t *raw;
 	PaimonResult r;
 	uint64_t   *words;
 
 	if (u->words != NULL)
 		return PAIMON_OK;
-	if ((r = paimon_seq_open_unit(g, s, unit)) != PAIMON_OK)
+	if ((r = open_unit(g, s, unit, UNIT_ONCE, &raw)) != PAIMON_OK)
 		return r;
 	words = paimon_core_alloc(&g->a, u->count * sizeof(uint64_t));
 	if (words == NULL)
 		return PAIMON_NO_MEMORY;
-	if ((r = unit_words(g, s, u, form, width, words)) != PAIMON_OK)
+	if ((r = unit_words(g, s, u, raw, form, width, words)) != PAIMON_OK)
 		return r;
 	u->words = words;
 	return PAIMON_OK;
 }
 
-/* One varlena of an opened unit, in memory of its own.  The lengths add up to the unit's, as opening it has found. */
+/* Some varlenas of a unit, in memory of their own. */
 static PaimonResult
-single_varlena(PaimonGroupContext *g, const PaimonSeq *s, const PaimonUnit *u, uint32_t item, uint64_t *out)
+some_varlenas(PaimonGroupContext *g, PaimonSeq *s, uint32_t unit, uint32_t item, uint32_t count, uint64_t *out)
 {
-	uint64_t	start = sum_lengths(s, u->first, item - u->first);
-	uint64_t	len = paimon_packed_get(&s->lens, item);
-	uint8_t    *pos;
+	PaimonUnit *u = &s->units[unit];
+	const uint8_t *raw;
+	uint64_t	before;
+	PaimonResult r = open_unit(g, s, unit, UNIT_SOME, &raw);
 
-	if (len > PAIMON_VARLENA_MAX)
-		return PAIMON_CORRUPT;
-	pos = paimon_core_alloc(&g->a, PAIMON_VARLENA_ROOM(len));
-	if (pos == NULL)
-		return PAIMON_NO_MEMORY;
-	*out = (uint64_t) (uintptr_t) paimon_varlena_put(&pos, u->raw + start, (uint32_t) len);
-	return PAIMON_OK;
+	if (r != PAIMON_OK)
+		return r;
+	/* the lengths add up to the unit's, as opening it has found */
+	before = sum_lengths(s, u->first, item - u->first);
+	return make_varlenas(g, s, raw + before, item, count, sum_lengths(s, item, count), out);
 }
 
 /*
- * One item as a word.  Its unit stays open.  A few varlenas of a unit are made one by one; who asks for more gets all.
+ * One item as a word.  A few varlenas of a unit are made one by one; who asks for more gets all.
  */
 PaimonResult
 paimon_seq_word(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width, uint32_t item, uint64_t *out)
@@ -320,10 +370,8 @@ paimon_seq_word(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32
 
 	if (u->words == NULL && form == PAIMON_ITEM_VARLENA && u->singles < u->count / SINGLES_SHARE)
 	{
-		if ((r = paimon_seq_open_unit(g, s, unit)) != PAIMON_OK)
-			return r;
 		u->singles++;
-		return single_varlena(g, s, u, item, out);
+		return some_varlenas(g, s, unit, item, 1, out);
 	}
 	if ((r = need_words(g, s, form, width, unit)) != PAIMON_OK)
 		return r;
@@ -331,28 +379,29 @@ paimon_seq_word(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32
 	return PAIMON_OK;
 }
 
-/* Items first .. first + count - 1 (all < s->nitems) as words; their units are decoded and stay so. */
+/* Items first .. first + count - 1 (all < s->nitems) as words, of varlenas only these. */
 PaimonResult
 paimon_seq_range(PaimonGroupContext *g, PaimonSeq *s, PaimonItemForm form, uint32_t width, uint32_t first, uint32_t count,
 				 uint64_t *out)
 {
 	uint32_t	end = first + count;
+	PaimonResult r = PAIMON_OK;
 
-	for (uint32_t unit = paimon_seq_find_unit(s, first); first < end; unit++)
+	for (uint32_t unit = paimon_seq_find_unit(s, first); first < end && r == PAIMON_OK; unit++)
 	{
 		PaimonUnit *u = &s->units[unit];
-		PaimonResult r = need_words(g, s, form, width, unit);
 		uint32_t	n = u->first + u->count - first;
 
-		if (r != PAIMON_OK)
-			return r;
 		if (n > end - first)
 			n = end - first;
-		memcpy(out, u->words + (first - u->first), n * sizeof(uint64_t));
+		if (u->words == NULL && form == PAIMON_ITEM_VARLENA)
+			r = some_varlenas(g, s, unit, first, n, out);
+		else if ((r = need_words(g, s, form, width, unit)) == PAIMON_OK)
+			memcpy(out, u->words + (first - u->first), n * sizeof(uint64_t));
 		first += n;
 		out += n;
 	}
-	return PAIMON_OK;
+	return r;
 }
 
 /* Opens a unit and makes its offsets: item i of it is raw[offsets[i] .. offsets[i + 1]). */

@@ -80,6 +80,8 @@ paimon_group_open(const PaimonGroupSource *src, const PaimonGroupId *id, const P
 		return PAIMON_NO_MEMORY;
 	memset(g, 0, sizeof(*g));
 	g->ctx.src = *src;
+	if (src->room != NULL)
+		src->room->unit = NULL; /* it may have been one of a group that is gone, where one of ours will be */
 	g->ctx.a = *a;
 	g->ctx.group = g;
 	g->ctx.id_crc = paimon_group_id_crc(id);

@@ -97,10 +97,22 @@ extern PaimonResult paimon_group_encode(const PaimonGroupInput *in, const Paimon
 typedef struct PaimonGroup PaimonGroup;
 
 /*
+ * Room for the raw bytes of a compressed unit of which a few values are wanted.  The caller's, for all groups of a thread; `unit` is the core's: NULL, or
+ * whose bytes are there now.
+ */
+typedef struct PaimonUnitRoom
+{
+	uint8_t    *data;
+	uint32_t	size;
+	const void *unit;
+} PaimonUnitRoom;
+
+/*
  * Where an open group gets its bytes.  fetch returns bytes [off, off + len) of the group in one piece, valid as long as the
  * allocator's memory; the server copies them from the pages that hold them, so that a point lookup touches only the pages of
  * the units it needs.  fetch may throw (ereport) but never returns NULL.  peek (NULL: fetch does) is the same for bytes that are looked at only
- * until the next call of either: compressed ones, of which nothing need be kept.
+ * until the next call of either: compressed ones, of which nothing need be kept.  room (NULL: none) is for what such bytes are expanded to, the
+ * first time that somebody asks for some of it.
  */
 typedef struct PaimonGroupSource
 {
@@ -108,6 +120,7 @@ typedef struct PaimonGroupSource
 	const uint8_t *(*fetch) (void *arg, uint32_t off, uint32_t len);
 	void	   *arg;
 	const uint8_t *(*peek) (void *arg, uint32_t off, uint32_t len);
+	PaimonUnitRoom *room;
 } PaimonGroupSource;
 
 /*
@@ -150,7 +163,7 @@ extern PaimonResult paimon_group_values(PaimonGroup *g, uint32_t column, const u
 extern PaimonResult paimon_group_value(PaimonGroup *g, uint32_t column, uint32_t row, uint64_t *value, bool *isnull);
 
 /*
- * Rows first .. first + count - 1 into values[0 .. count), without decoding the rest where the encoding allows it (units of byte sequences are decoded whole).
+ * Rows first .. first + count - 1 into values[0 .. count), without decoding the rest where the encoding allows it (units of byte sequences are opened whole).
  * nulls[0 .. count) is filled if the column has nulls in any row (see its statistics), else not touched; nulls have the value 0.
  */
 extern PaimonResult paimon_group_range(PaimonGroup *g, uint32_t column, uint32_t first, uint32_t count, uint64_t *values,

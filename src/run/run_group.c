@@ -19,7 +19,7 @@
 #include "run/run_file.h"
 #include "run/run_group.h"
 
-#define GROUP_CACHE_MAX		512
+#define GROUP_CACHE_MAX		4096
 #define GROUP_CACHE_BYTES	((Size) 32 * 1024 * 1024)
 #define GROUP_BLOCK_BYTES	(64 * 1024) /* of memory; what is larger than an eighth gets a block of its own */
 #define GROUP_KEEP_BYTES	(GROUP_CACHE_BYTES / 4) /* a larger group is not kept */
@@ -27,15 +27,20 @@
 /* Read when a group is opened: about its directory and the heads of its columns, so that a lookup reads no more of the first page. */
 #define GROUP_HEAD_BYTES(ncolumns) (512 + 128 * (ncolumns))
 
+/* Blocks of a column that are decoded together on the way through a group. */
+#define BLOCKS_ON_THE_WAY	4
+
 /* After so many keys taken one by one (each takes memory of the group) all are decoded. */
 #define GROUP_SINGLES(g)	((g)->nrows / 4 + 64)
 
 StaticAssertDecl(sizeof(Datum) == sizeof(uint64), "column words are Datums: 64-bit platforms only");
 
-/* Compressed bytes on their way (group_peek). */
+/* Compressed bytes on their way (group_peek), and what the last of them were expanded to: values are taken from there one by one. */
 #define PEEK_BYTES_MAX		(64 * 1024)
+#define ROOM_BYTES			(32 * 1024)
 static uint8 *peek_buffer = NULL;
 static Size peek_size = 0;
+static PaimonUnitRoom unit_room;
 
 static dlist_head group_lru = DLIST_STATIC_INIT(group_lru);
 static uint32 group_cached = 0; /* unreferenced groups, and their memory */
@@ -249,6 +254,12 @@ group_open(PaimonRunFile *file, uint32 group_no)
 	src.fetch = group_fetch;
 	src.arg = g;
 	src.peek = group_peek;
+	if (unit_room.data == NULL)
+	{
+		unit_room.data = MemoryContextAlloc(TopMemoryContext, ROOM_BYTES);
+		unit_room.size = ROOM_BYTES;
+	}
+	src.room = &unit_room;
 	memset(&id, 0, sizeof(id));
 	id.storage_id = file->key.storage_id;
 	id.file_no = file->key.file_no;
@@ -630,44 +641,105 @@ block_from_column(PaimonRunGroup *g, int c, uint32 first, uint32 count, Datum *v
 		values[i] = nulls != NULL && nulls[i] ? (Datum) 0 : paimon_numeric_from_scaled((int64) values[i], scale);
 }
 
-void
-paimon_run_group_load_block(PaimonRunGroup *g, uint32 row, int c)
+/* Blocks first .. first + n - 1 of a column. */
+static void
+load_blocks(PaimonRunGroup *g, int c, GroupSource source, int scale, uint32 first, uint32 n)
 {
-	uint32		block = row / PAIMON_GROUP_BLOCK;
-	uint32		first = block * PAIMON_GROUP_BLOCK;
-	uint32		count = Min(PAIMON_GROUP_BLOCK, g->nrows - first);
-	int			scale = 0;
-	GroupSource source = group_source(g, c, &scale);
-	PaimonGroupPart *part;
-	MemoryContext old;
+	uint32		row = first * PAIMON_GROUP_BLOCK;
+	uint32		count = Min(n * PAIMON_GROUP_BLOCK, g->nrows - row);
+	Datum	   *values;
+	bool	   *nulls = NULL;
+	PaimonGroupPart *part = &g->parts[c];
+	PaimonColumnStats stats = {0};
+
+	if (source != SOURCE_KEY)
+		paimon_group_column_stats(g->core, c, &stats);
+	values = palloc(count * (stats.null_count > 0 ? sizeof(Datum) + sizeof(bool) : sizeof(Datum)));
+	if (stats.null_count > 0)
+		nulls = (bool *) (values + count);
+	if (source == SOURCE_KEY)
+		block_from_keys(g, c, row, count, values);
+	else
+		block_from_column(g, c, row, count, values, nulls, source == SOURCE_SCALED, scale);
+	if (part->nblocks + n > part->room)
+	{
+		uint32		room = 2 * part->nblocks + BLOCKS_ON_THE_WAY;
+		PaimonGroupBlock *blocks = palloc_array(PaimonGroupBlock, room);
+
+		if (part->nblocks > 0)
+			memcpy(blocks, part->blocks, part->nblocks * sizeof(PaimonGroupBlock));
+		part->blocks = blocks;
+		part->room = room;
+	}
+	for (uint32 i = 0; i < n; i++)
+	{
+		part->blocks[part->nblocks].values = values + i * PAIMON_GROUP_BLOCK;
+		part->blocks[part->nblocks].nulls = nulls != NULL ? nulls + i * PAIMON_GROUP_BLOCK : NULL;
+		part->places[first + i] = (uint16) ++part->nblocks;
+	}
+}
+
+/* How many blocks in a row next to this one are decoded, in one direction, as far as that matters. */
+static uint32
+blocks_beside(const uint16 *places, uint32 nblocks, uint32 block, int direction)
+{
+	uint32		n = 0;
+
+	while (n < BLOCKS_ON_THE_WAY && (direction > 0 ? block + n + 1 < nblocks : block > n) && places[block + direction * (int) (n + 1)] != 0)
+		n++;
+	return n;
+}
+
+/* Makes the block of a row available, and more of them for who is going through the group: as many as there are where he comes from. */
+static void
+load_block(PaimonRunGroup *g, uint32 row, int c, GroupSource source, int scale)
+{
+	uint32		nblocks = (g->nrows + PAIMON_GROUP_BLOCK - 1) / PAIMON_GROUP_BLOCK;
+	uint32		first = row / PAIMON_GROUP_BLOCK;
+	uint32		n = 1;
+	uint32		beside;
+	const uint16 *places;
+	MemoryContext old = MemoryContextSwitchTo(g->cxt);
 
 	CHECK_FOR_INTERRUPTS();
-	if (source == SOURCE_NULL || source == SOURCE_MISSING || group_wants_long(g, c))
-	{
-		paimon_run_group_load(g, c);
-		return;
-	}
-	old = MemoryContextSwitchTo(g->cxt);
 	if (g->parts == NULL)
 		g->parts = palloc0_array(PaimonGroupPart, g->natts);
-	part = &g->parts[c];
-	if (part->values == NULL)
-	{
-		PaimonColumnStats stats = {0};
-
-		if (source != SOURCE_KEY)
-			paimon_group_column_stats(g->core, c, &stats);
-		if (stats.null_count > 0)
-			part->nulls = palloc_array(bool, g->nrows);
-		part->values = palloc_array(Datum, g->nrows);
-	}
-	if (source == SOURCE_KEY)
-		block_from_keys(g, c, first, count, part->values + first);
+	if (g->parts[c].places == NULL)
+		g->parts[c].places = palloc0_array(uint16, nblocks);
+	places = g->parts[c].places;
+	if ((beside = blocks_beside(places, nblocks, first, -1)) > 0)
+		while (n < beside && first + n < nblocks && places[first + n] == 0)
+			n++;
 	else
-		block_from_column(g, c, first, count, part->values + first, part->nulls != NULL ? part->nulls + first : NULL,
-						  source == SOURCE_SCALED, scale);
-	part->loaded |= UINT64CONST(1) << block;
+	{
+		beside = blocks_beside(places, nblocks, first, 1);
+		for (; n < beside && first > 0 && places[first - 1] == 0; n++)
+			first--;
+	}
+	load_blocks(g, c, source, scale, first, n);
 	MemoryContextSwitchTo(old);
+}
+
+Datum
+paimon_run_group_block_miss(PaimonRunGroup *g, uint32 row, int c, bool *isnull)
+{
+	int			scale = 0;
+	GroupSource source = group_source(g, c, &scale);
+
+	if (source == SOURCE_NULL || source == SOURCE_MISSING || group_wants_long(g, c))
+		paimon_run_group_load(g, c);
+	else if (source == SOURCE_KEY && TupleDescAttr(g->desc->tupdesc, c)->attbyval)
+	{
+		/* the same work for each row, and nothing to keep */
+		uint8		room[KEY_ROOM];
+		PaimonBytes key = group_column_key(g, row, c, room, sizeof(room));
+
+		*isnull = false;
+		return paimon_key_decode_column(g->desc, key.data, key.len, c);
+	}
+	else
+		load_block(g, row, c, source, scale);
+	return paimon_run_group_block_value(g, row, c, isnull);
 }
 
 Datum
@@ -683,7 +755,7 @@ paimon_run_group_value(PaimonRunGroup *g, uint32 row, int c, bool whole, bool *i
 	}
 	if (g->values[c] == NULL && whole)
 		paimon_run_group_load(g, c);
-	if (g->values[c] != NULL || (g->parts != NULL && (g->parts[c].loaded >> (row / PAIMON_GROUP_BLOCK) & 1) != 0))
+	if (g->values[c] != NULL || paimon_run_group_block_of(g, row, c) != NULL)
 		return paimon_run_group_block_value(g, row, c, isnull);
 
 	*isnull = false;

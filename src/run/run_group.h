@@ -17,16 +17,22 @@
 #include "run/run.h"
 
 /* Rows of a column that are decoded together where few of the group are wanted. */
-#define PAIMON_GROUP_BLOCK	128
+#define PAIMON_GROUP_BLOCK	32
 
-StaticAssertDecl(PAIMON_GROUP_MAX_ROWS <= 64 * PAIMON_GROUP_BLOCK, "a bit for each block");
+/* A block of a column's rows. */
+typedef struct PaimonGroupBlock
+{
+	const Datum *values;
+	const bool *nulls;			/* NULL: no nulls in the column */
+} PaimonGroupBlock;
 
-/* A column of which only some blocks are decoded. */
+/* A column of which only some blocks are decoded.  Few are: what is cleared for each group must be small. */
 typedef struct PaimonGroupPart
 {
-	uint64		loaded;			/* a bit for each block */
-	Datum	   *values;			/* by row; NULL until the first block */
-	bool	   *nulls;			/* NULL: no nulls */
+	uint16	   *places;			/* by row / PAIMON_GROUP_BLOCK: place in blocks + 1, 0 while it is not decoded; NULL until the first block */
+	PaimonGroupBlock *blocks;	/* in the order of decoding */
+	uint32		nblocks;
+	uint32		room;
 } PaimonGroupPart;
 
 struct PaimonRunGroup
@@ -70,8 +76,22 @@ struct PaimonRunGroup
 /* Makes values[c] available (and nulls[c], if there are nulls). */
 extern void paimon_run_group_load(PaimonRunGroup *g, int c);
 
-/* Makes the block of a row available: in parts[c], or values[c] as a whole where that is as little work. */
-extern void paimon_run_group_load_block(PaimonRunGroup *g, uint32 row, int c);
+/* What paimon_run_group_block_value does for a value that is not decoded yet. */
+extern Datum paimon_run_group_block_miss(PaimonRunGroup *g, uint32 row, int c, bool *isnull);
+
+/* The block of a row, if it is decoded. */
+static inline const PaimonGroupBlock *
+paimon_run_group_block_of(const PaimonRunGroup *g, uint32 row, int c)
+{
+	const PaimonGroupPart *part;
+	uint32		place;
+
+	if (g->parts == NULL || g->parts[c].places == NULL)
+		return NULL;
+	part = &g->parts[c];
+	place = part->places[row / PAIMON_GROUP_BLOCK];
+	return place > 0 ? &part->blocks[place - 1] : NULL;
+}
 
 /* A value for who reads a short range of rows. */
 static inline Datum
@@ -79,16 +99,12 @@ paimon_run_group_block_value(PaimonRunGroup *g, uint32 row, int c, bool *isnull)
 {
 	if (g->values[c] == NULL)
 	{
-		const PaimonGroupPart *part;
+		const PaimonGroupBlock *block = paimon_run_group_block_of(g, row, c);
 
-		if (unlikely(g->parts == NULL || (g->parts[c].loaded >> (row / PAIMON_GROUP_BLOCK) & 1) == 0))
-			paimon_run_group_load_block(g, row, c);
-		if (likely(g->values[c] == NULL))
-		{
-			part = &g->parts[c];
-			*isnull = part->nulls != NULL && part->nulls[row];
-			return part->values[row];
-		}
+		if (unlikely(block == NULL))
+			return paimon_run_group_block_miss(g, row, c, isnull);
+		*isnull = block->nulls != NULL && block->nulls[row % PAIMON_GROUP_BLOCK];
+		return block->values[row % PAIMON_GROUP_BLOCK];
 	}
 	*isnull = g->nulls[c] != NULL && g->nulls[c][row];
 	return g->values[c][row];

@@ -136,6 +136,13 @@ extern PaimonBytes paimon_rowref_key(const PaimonRowRef *row);
 /* The row as payload bytes, for byte-for-byte comparison (H5) and for rewriting. */
 extern void paimon_rowref_payload(const PaimonTable *table, const PaimonRowRef *row, StringInfo buf);
 
+/* ---- for the planner (scan_manifest.c) ---- */
+
+/*
+ * Rows in the table's files as the snapshot sees them, less twice the deletes, if this process keeps a manifest that the snapshot sees; else false.  Reads nothing.
+ */
+extern bool paimon_manifest_kept_rows(const PaimonTable *table, Snapshot snapshot, double *rows);
+
 /* ---- slots (scan_slot.c) ---- */
 
 /* How a slot decodes columns of a group's row: depends on how many rows of the group will be read. */

@@ -203,6 +203,19 @@ find_seen(PaimonTable *table, Snapshot snapshot)
 	return m;
 }
 
+bool
+paimon_manifest_kept_rows(const PaimonTable *table, Snapshot snapshot, double *rows)
+{
+	const PaimonManifest *m = table->shared != NULL ? find(table->storage_id) : NULL;
+
+	if (m == NULL || !paimon_shared_sees_version(table->shared, snapshot, m->log.version, m->writer))
+		return false;
+	*rows = 0;
+	for (int i = 0; i < m->levels->nfiles; i++)
+		*rows += (double) m->levels->files[i].row_count - 2.0 * m->levels->files[i].delete_count;
+	return true;
+}
+
 /*
  * What the snapshot sees of a storage's manifest; *ref, in CurrentMemoryContext, holds it until paimon_manifest_release or until that context is reset.
  * Raises what paimon_levels_load raises.  Only tables with a shared entry have their manifests kept: temporary ones are of no use to others, and change much.

@@ -15,7 +15,9 @@
 #include "access/xloginsert.h"
 #include "catalog/pg_control.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "utils/memutils.h"
 
 #include "storage/storage_internal.h"
 
@@ -247,11 +249,54 @@ read_error_context(void *arg)
 			   RelationGetRelationName(c->rel));
 }
 
+/*
+ * Which buffer a block was in when this process read it last.  A guess, which the buffer itself confirms: what has been evicted is found as ever.  Blocks that share a
+ * place in the table take it from each other.
+ */
+typedef struct BufferHint {
+	BlockNumber block;
+	Buffer      buffer; /* InvalidBuffer: none */
+} BufferHint;
+
+#define BUFFER_HINTS 16384
+
+/* A buffer found by a hint is not marked as used: each so many reads go the way that does it. */
+#define READS_BY_HINT 15
+
+static BufferHint *buffer_hints = NULL;
+static uint32      reads_by_hint = 0;
+
+/* The buffer of a block of a file, pinned. */
+static Buffer
+read_block(Relation rel, BlockNumber block)
+{
+	PaimonLocator locator = paimon_rel_locator(rel);
+	BufferHint   *hint;
+	Buffer        buf;
+
+	if (RelationUsesLocalBuffers(rel))
+		return ReadBuffer(rel, block);
+	if (unlikely(buffer_hints == NULL))
+		buffer_hints = MemoryContextAllocZero(TopMemoryContext, BUFFER_HINTS * sizeof(BufferHint));
+	hint = &buffer_hints[(block + paimon_locator_number(locator) * 7919) % BUFFER_HINTS];
+	if (hint->block == block && hint->buffer != InvalidBuffer && reads_by_hint++ % (READS_BY_HINT + 1) != READS_BY_HINT &&
+		ReadRecentBuffer(locator, MAIN_FORKNUM, block, hint->buffer))
+	{
+		pgstat_count_buffer_read(rel);
+		pgstat_count_buffer_hit(rel);
+		return hint->buffer;
+	}
+	buf = ReadBuffer(rel, block);
+	hint->block = block;
+	hint->buffer = buf;
+	return buf;
+}
+
 static void
 read_page(Relation rel, uint64 storage_id, uint64 file_no, BlockNumber block, uint32 page_no, uint32 off, uint32 len,
 		  char *dest)
 {
-	Buffer buf = ReadBuffer(rel, block);
+	Buffer buf = read_block(rel, block);
 	Page   page = BufferGetPage(buf);
 	char   what[64];
 

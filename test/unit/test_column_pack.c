@@ -25,6 +25,21 @@ fetch(void *arg, uint32_t off, uint32_t len)
 	return exact;
 }
 
+/* The sum of some numbers, where it is given at all. */
+static void
+check_sum(const PaimonPacked *p, const uint64_t *v, uint32_t first, uint32_t count)
+{
+	uint64_t	wanted = 0;
+	uint64_t	sum;
+
+	for (uint32_t i = 0; i < count; i++)
+		wanted += v[first + i];
+	if (paimon_packed_sum(p, first, count, &sum))
+		CHECK_EQ(sum, wanted);
+	else
+		CHECK(p->slope != 0 || p->mul != 1 || p->width > 32 || p->base > UINT32_MAX);
+}
+
 /* A changed byte of any slice must be seen. */
 static void
 check_damage(PaimonEncoder *e, PaimonGroupContext *g, PaimonPacked *p, uint32_t n)
@@ -91,6 +106,7 @@ round_trip(const uint64_t *v, uint32_t n, uint64_t min, uint64_t range, uint32_t
 
 	/* some slices, then single numbers, then all */
 	CHECK_EQ(paimon_packed_need(&g, &p, first, count), PAIMON_OK);
+	check_sum(&p, v, first, count);
 	paimon_packed_unpack(&p, first, count, got);
 	CHECK(memcmp(got, v + first, count * sizeof(uint64_t)) == 0);
 	for (uint32_t i = 0; i < n; i++)
@@ -106,6 +122,8 @@ round_trip(const uint64_t *v, uint32_t n, uint64_t min, uint64_t range, uint32_t
 		CHECK_MSG(got[i] == v[i] && paimon_packed_get(&p, i) == v[i], "row %u of %u, width %u", i, n, p.width);
 	paimon_packed_unpack(&p, first, count, got);
 	CHECK(memcmp(got, v + first, count * sizeof(uint64_t)) == 0);
+	check_sum(&p, v, first, count);
+	check_sum(&p, v, 0, n);
 	if (p.slices != NULL)
 		check_damage(&e, &g, &p, n);
 	*width = p.width;

@@ -74,8 +74,16 @@ unit_source_peek(void *arg, uint32_t off, uint32_t len)
 static UNIT_UNUSED PaimonGroupSource
 unit_source(UnitSource *s, const uint8_t *data, uint32_t len, const PaimonAllocator *alloc)
 {
-	PaimonGroupSource src = {len, unit_source_fetch, s, unit_source_peek};
+	static uint8_t room_bytes[32768];
+	static const uint32_t room_sizes[] = {0, 300, 8400, sizeof(room_bytes)};
+	static PaimonUnitRoom room = {room_bytes, 0, NULL};
+	PaimonGroupSource src = {len, unit_source_fetch, s, unit_source_peek, &room};
 
+	/* of all sizes, also none; what was in it means nothing to a new source, whatever it says */
+	room.size = room_sizes[len % 4];
+	if (room.size == 0)
+		src.room = NULL;
+	memset(room_bytes, 0x5A, sizeof(room_bytes));
 	s->data = data;
 	s->len = len;
 	s->alloc = *alloc;
