@@ -438,11 +438,12 @@ lock_tuple(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot,
 	}
 	if (result == TM_Updated)
 		tmfd->ctid = row.tid;
+	/* An older record has come below the newest one: ON CONFLICT, which does not follow rows, comes back with the same ctid, and so does who does. */
+	if (table->merges && result == TM_Updated && !IsolationUsesXactSnapshot() && ItemPointerEquals(tid, &row.tid))
+		paimon_version_remember(table, &row);
 	if (result == TM_Ok || (result == TM_Updated && (flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION)))
 	{
 		tmfd->traversed = result == TM_Updated;
-		if (table->merges && result == TM_Updated && ItemPointerEquals(tid, &row.tid))
-			paimon_version_remember(table, &row);
 		*tid = row.tid;
 		paimon_put_row(slot, table, &row, PAIMON_DECODE_SINGLE);
 		result = TM_Ok;
