@@ -57,7 +57,7 @@ typedef struct MyPin
 	int           count;
 } MyPin;
 
-int paimon_max_tables = 256;
+int paimon_max_tables = 1024;
 
 static SharedControl *control = NULL;
 static HTAB          *mapping = NULL;
@@ -71,9 +71,8 @@ paimon_shared_init(void)
 {
 	DefineCustomIntVariable(
 		"paimon.max_tables", "Sets the number of paimon tables that can be in use at the same time.",
-		"Each takes about 2 kB of shared memory. A table is in use from a session's first access to it until the session ends or drops it from its cache; "
-		"partitions count one by one.",
-		&paimon_max_tables, 256, 16, 65536, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+		"Each takes about 2 kB of shared memory. A table is in use while a transaction is that has looked at it; partitions count one by one.",
+		&paimon_max_tables, 1024, 16, 65536, PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	paimon_pool_init();
 	paimon_keylock_init();
 	paimon_memview_init();
@@ -246,7 +245,7 @@ pin_entry(PaimonShared *shared)
 void
 paimon_shared_unpin(PaimonShared *shared)
 {
-	for (int i = 0; i < my_npins; i++)
+	for (int i = my_npins - 1; i >= 0; i--)
 	{
 		if (my_pins[i].shared != shared)
 			continue;
@@ -377,8 +376,8 @@ find_entry(Relation rel, const PaimonSharedKey *key, int nbuckets)
 	if (shared == NULL)
 		ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 						errmsg("too many paimon tables in use, cannot open table \"%s\"", RelationGetRelationName(rel)),
-						errdetail("%d tables are in use by sessions.", paimon_max_tables),
-						errhint("Increase paimon.max_tables and restart the server, or end idle sessions.")));
+						errdetail("Running transactions use %d tables.", paimon_max_tables),
+						errhint("Increase paimon.max_tables and restart the server.")));
 	return shared;
 }
 

@@ -12,10 +12,12 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "miscadmin.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 
+#include "memtable/memtable_internal.h"
 #include "memtable/stats.h"
 #include "memtable/table.h"
 #include "merge/merge_server.h"
@@ -31,6 +33,10 @@ static HTAB *tables = NULL;
 
 /* Contexts of replaced handles: somebody up the stack may still use them. */
 static List *retired = NIL;
+
+/* Handles whose entry in shared memory is pinned. */
+static PaimonTable *pinned = NULL;
+static int	npinned = 0;
 
 static void
 relcache_callback(Datum arg, Oid relid)
@@ -55,13 +61,52 @@ paimon_table_init(void)
 	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
 }
 
+/* Pins the handle's entry in shared memory: the one that it had, or a new one if others needed the room. */
+static void
+pin(PaimonTable *table, Relation rel)
+{
+	table->shared = paimon_shared_attach(rel, table->storage_id, table->desc->nbuckets);
+	table->pinned = true;
+	table->next_pinned = pinned;
+	pinned = table;
+	npinned++;
+	paimon_shared_configure(table->shared, table->options.write_buffer_size, table->options.write_buffer_spill_size,
+							Max(table->options.snapshot_interval_ms, 0), paimon_runs_limit(&table->options));
+}
+
+static void
+unpin(PaimonTable *table)
+{
+	PaimonTable **link = &pinned;
+
+	while (*link != table)
+		link = &(*link)->next_pinned;
+	*link = table->next_pinned;
+	npinned--;
+	table->pinned = false;
+	paimon_shared_unpin(table->shared);
+}
+
+/*
+ * Idle sessions must not keep others from using tables, so they keep no pins, or, as long as all sessions together could not take more than half the
+ * room, few: what a session uses again and again then need not be looked up in each transaction.
+ */
+static void
+unpin_at_end(void)
+{
+	if (npinned <= paimon_max_tables / 2 / MaxBackends)
+		return;
+	while (pinned != NULL)
+		unpin(pinned);
+}
+
 static void
 retire(PaimonTable *table)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 
-	if (table->shared != NULL)
-		paimon_shared_unpin(table->shared);
+	if (table->pinned)
+		unpin(table);
 	retired = lappend(retired, table->cxt);
 	MemoryContextSwitchTo(old);
 }
@@ -80,7 +125,7 @@ publish_reads(void)
 	hash_seq_init(&seq, tables);
 	while ((entry = hash_seq_search(&seq)) != NULL)
 	{
-		for (int i = 0; i < nreads && entry->table != NULL && entry->table->shared != NULL; i++)
+		for (int i = 0; i < nreads && entry->table != NULL && entry->table->pinned; i++)
 		{
 			if (reads[i].storage_id != entry->table->storage_id)
 				continue;
@@ -117,6 +162,7 @@ paimon_table_at_end(void)
 			}
 		}
 	}
+	unpin_at_end();
 	foreach(lc, retired)
 		MemoryContextDelete((MemoryContext) lfirst(lc));
 	list_free(retired);
@@ -203,11 +249,7 @@ build(Relation rel, uint64 storage_id)
 		table->desc = paimon_rowdesc_build(rel, &row);
 		set_plan(table, rel);
 		if (storage_id != 0 && !table->istemp)
-		{
-			table->shared = paimon_shared_attach(rel, storage_id, row.nbuckets);
-			paimon_shared_configure(table->shared, table->options.write_buffer_size, table->options.write_buffer_spill_size,
-									Max(table->options.snapshot_interval_ms, 0), paimon_runs_limit(&table->options));
-		}
+			pin(table, rel);
 		table->valid = true;
 	}
 	PG_CATCH();
@@ -241,6 +283,8 @@ paimon_table_get(Relation rel, bool for_write)
 		entry->table->relid == RelationGetRelid(rel) &&
 		(entry->table->storage_id != 0 || (!for_write && paimon_storage_id(rel) == 0)))
 	{
+		if (entry->table->shared != NULL && !entry->table->pinned)
+			pin(entry->table, rel);
 		/* The server may have been promoted since the handle was built. */
 		if (for_write && entry->table->shared != NULL)
 			paimon_shared_ready(entry->table->shared, rel);

@@ -26,10 +26,12 @@ typedef struct PaimonTable
 	PaimonOptions options;
 	const PaimonMergePlan *plan;	/* how records of a key are merged; NULL: deduplicate, with no option that would change anything */
 	bool		merges;			/* the newest record of a key does not decide alone: plan says what does */
-	PaimonShared *shared;		/* pinned; NULL for temporary relations and while storage_id is 0 */
+	PaimonShared *shared;		/* pinned while a transaction uses the handle; NULL for temporary relations and while storage_id is 0 */
 	bool		istemp;
 	bool		copied;			/* made by VACUUM FULL, see manifest.h */
-	bool		valid;			/* private to memtable_table.c */
+	bool		valid;			/* private to memtable_table.c, as the next two */
+	bool		pinned;			/* shared is: between transactions it may become another table's */
+	struct PaimonTable *next_pinned;
 	MemoryContext cxt;
 } PaimonTable;
 
@@ -71,6 +73,6 @@ extern void paimon_table_lay_out(const PaimonOptions *options, PaimonStorageRow 
 extern PaimonTable *paimon_table_get_as(Relation rel, TupleDesc tupdesc);
 
 extern void paimon_table_init(void);	/* relcache callback */
-extern void paimon_table_at_end(void);	/* transaction end: frees what invalidations left */
+extern void paimon_table_at_end(void);	/* transaction end: frees what invalidations left, lets go of entries in shared memory */
 
 #endif							/* PAIMON_TABLE_H */
