@@ -120,7 +120,9 @@ extern bool paimon_version_unchanged(PaimonTable *table, Relation rel, ItemPoint
 
 /* am_path.c */
 struct IndexOptInfo;
+struct RelOptInfo;
 extern void paimon_path_init(void);
+extern bool paimon_wants_current_of(const struct RelOptInfo *rel);
 extern bool paimon_index_column_ordered(Oid relid, const struct IndexOptInfo *index, int column);
 
 /* am_derive.c */

@@ -126,7 +126,7 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 	if (prev_set_rel_pathlist)
 		prev_set_rel_pathlist(root, rel, rti, rte);
 	if (rte->rtekind == RTE_RELATION && rte->tablesample == NULL && !rte->inh && RELKIND_HAS_STORAGE(rte->relkind) &&
-		rel->pathlist != NIL && !IS_DUMMY_REL(rel) && paimon_is_table(rte->relid))
+		rel->pathlist != NIL && !IS_DUMMY_REL(rel) && !paimon_wants_current_of(rel) && paimon_is_table(rte->relid))
 	{
 		double		page_cost;
 		Cost		saved;

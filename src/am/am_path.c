@@ -141,6 +141,20 @@ add_paths(RelOptInfo *rel, List *paths)
 		add_path(rel, lfirst(lc));
 }
 
+/* Is it the row of a cursor that is wanted?  Only a scan by ctid finds it: until 17 its cost says so, and since 18 core offers nothing else. */
+bool
+paimon_wants_current_of(const RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->baserestrictinfo)
+	{
+		if (IsA(lfirst_node(RestrictInfo, lc)->clause, CurrentOfExpr))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Core knows indexes that are ordered and others.  A key (tenant text, at timestamptz) is ordered by its second column where the first is given: paths for that
  * are added here, and those by conditions that core does not give to our keys (am_derive.c).
@@ -152,7 +166,7 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 
 	if (prev_set_rel_pathlist)
 		prev_set_rel_pathlist(root, rel, rti, rte);
-	if (rte->rtekind != RTE_RELATION || rte->inh || rel->pathlist == NIL || IS_DUMMY_REL(rel))
+	if (rte->rtekind != RTE_RELATION || rte->inh || rel->pathlist == NIL || IS_DUMMY_REL(rel) || paimon_wants_current_of(rel))
 		return;
 	foreach(lc, rel->indexlist)
 	{

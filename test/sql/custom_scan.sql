@@ -77,6 +77,19 @@ FETCH u;
 UPDATE cs SET c = -1 WHERE CURRENT OF u;
 SELECT k, b, c FROM cs WHERE c = -1;
 ROLLBACK;
+-- a table so small that any other scan would cost less
+CREATE TABLE cs_1 (k int PRIMARY KEY, v int) USING paimon;
+INSERT INTO cs_1 VALUES (1, 1), (2, 2);
+BEGIN;
+DECLARE u CURSOR FOR SELECT v FROM cs_1;
+FETCH 2 FROM u;
+EXPLAIN (COSTS OFF) UPDATE cs_1 SET v = -1 WHERE CURRENT OF u;
+UPDATE cs_1 SET v = -1 WHERE CURRENT OF u RETURNING k;
+MOVE BACKWARD 1 IN u;
+DELETE FROM cs_1 WHERE CURRENT OF u RETURNING k;
+COMMIT;
+TABLE cs_1;
+DROP TABLE cs_1;
 -- prepared: one plan, many runs
 PREPARE p (int) AS SELECT count(e), sum(c) FROM cs WHERE f < $1;
 SET plan_cache_mode = force_generic_plan;
