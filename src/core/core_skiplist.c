@@ -252,6 +252,45 @@ paimon_skip_insert(PaimonSkipList *list, PaimonArena *arena, uint64_t *rng, cons
 	return PAIMON_OK;
 }
 
+void
+paimon_skip_start_place(PaimonSkipPlace *place)
+{
+	for (int level = 0; level < PAIMON_SKIP_MAX_HEIGHT; level++)
+		place->before[level] = PAIMON_NO_REF;
+}
+
+void
+paimon_skip_move_place(const PaimonSkipList *list, const PaimonArena *arena, const uint8_t *key, uint32_t len, PaimonSkipPlace *place)
+{
+	SearchKey	s = {key, len, paimon_key_prefix(key, len), 0};
+	uint32_t	height = __atomic_load_n(&list->height, __ATOMIC_RELAXED);
+	uint32_t	level = 0;
+	PaimonRef	at;
+
+	for (; level < height; level++)
+	{
+		PaimonRef	next = load_link(&links_of(list, arena, place->before[level])[level]);
+
+		if (next == PAIMON_NO_REF || compare_key(paimon_arena_ptr(arena, next), &s) >= 0)
+			break;
+	}
+	if (level == 0)
+		return;
+	at = place->before[level - 1];
+	while (level-- > 0)
+	{
+		for (;;)
+		{
+			PaimonRef	next = load_link(&links_of(list, arena, at)[level]);
+
+			if (next == PAIMON_NO_REF || compare_key(paimon_arena_ptr(arena, next), &s) >= 0)
+				break;
+			at = next;
+		}
+		place->before[level] = at;
+	}
+}
+
 /* One of the walks of paimon_skip_find_places: it has asked for the node behind links[level]. */
 typedef struct Walk
 {

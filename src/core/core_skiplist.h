@@ -93,6 +93,15 @@ typedef struct PaimonSkipPlace
 	PaimonRef	before[PAIMON_SKIP_MAX_HEIGHT];	/* by level: a node with a smaller key, or PAIMON_NO_REF for the head */
 } PaimonSkipPlace;
 
+/* A place in front of everything. */
+extern void paimon_skip_start_place(PaimonSkipPlace *place);
+
+/*
+ * Moves a place on to a key that is not below its own: up as far as links lead to smaller keys, and down again.  So many inserts in the order of keys find their places in few
+ * steps each, the fewer the more there are, and neighbours in the list become neighbours in memory.
+ */
+extern void paimon_skip_move_place(const PaimonSkipList *list, const PaimonArena *arena, const uint8_t *key, uint32_t len, PaimonSkipPlace *place);
+
 extern void paimon_skip_find_places(const PaimonSkipList *list, const PaimonArena *arena, const PaimonSkipPlaceKey *keys, int n,
 									PaimonSkipPlace *places);
 

@@ -291,8 +291,7 @@ commit_small(Commit *c, bool prepare)
 	paimon_append_unlock(table->shared);
 	PAIMON_STOP_POINT("append-done");
 
-	/* Readers would do it; doing it here keeps their first look short.  Not worth waiting for. */
-	(void) paimon_shared_catch_up(table->shared, c->rel, false);
+	paimon_shared_appended(table->shared, c->rel, batch.header.len);
 	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
 	for (uint64 i = 0; i < c->nkeys; i++)
 		paimon_predicate_check(c->rel, c->keys[i].hash);

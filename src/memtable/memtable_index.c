@@ -6,10 +6,13 @@
  * A memtable covers the log positions [from, to): the batches there and a skip list a touched bucket, all in chunks
  * of one arena.  The same structure serves in the shared pool (here) and in private memory (memtable_view.c).
  *
- * There is one way to fill the shared ones: whoever needs them catches up.  Under the entry's index lock one slice
- * at a time: find the lowest position not covered, read its batch from the log, check it, reserve memory for all of
- * it, insert, store `to`.  Errors can only happen before the first insert, so a slice that fails or is cancelled
+ * There is one way to fill the shared ones: whoever needs them catches up.  Under the entry's index lock one stretch
+ * at a time: find the lowest position not covered, read batches from the log, check them, reserve memory for all of
+ * them, insert, store `to`.  Errors can only happen before the first insert, so a stretch that fails or is cancelled
  * leaves nothing half done.
+ *
+ * Inserting many records at once costs a third of what it costs one by one.  So commits leave their batches to
+ * others until there is much of it, unless readers come again and again.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,8 +26,9 @@
 #include "memtable/memtable_internal.h"
 #include "stop.h"
 
-#define SLICE_BYTES 65536
-#define COMMIT_SLICES 4         /* what a commit does for others at most */
+#define STRETCH_BYTES (8 * 1024 * 1024)
+#define LEFT_BATCHES 4096       /* batches that commits leave to whoever comes, at most */
+#define EAGER_COMMITS 64        /* commits that leave nothing, after a reader came upon something that was left */
 #define SEAL_MAX_GENERATIONS 12 /* beyond this seals are ignored: places in the array are for those that must be */
 
 /* ---- structure ---- */
@@ -50,47 +54,9 @@ paimon_memtable_make(PaimonArena *arena, PaimonArenaState *state, uint64 from)
 	return mt;
 }
 
-static bool
-is_external(uint32 keylen, uint32 len, uint32 inline_max)
-{
-	return len > inline_max || paimon_skip_node_size(keylen, len, false) > PAIMON_SKIP_MAX_NODE;
-}
-
-PaimonMemtableCost
-paimon_memtable_cost(Relation rel, uint64 position, const PaimonBatchHeader *header, const uint8 *body,
-					 uint32 inline_max)
-{
-	PaimonBatchReader  reader;
-	PaimonBatchRecord  rec;
-	PaimonMemtableCost cost;
-	uint64             nrecords = 0;
-
-	cost.largest = PAIMON_LEAF_BUCKETS * sizeof(PaimonRef);
-	cost.total = MAXALIGN(sizeof(PaimonBatchInfo)) + (uint64) header->nbuckets * MAXALIGN(sizeof(PaimonSkipList)) +
-				 (uint64) Min(header->nbuckets, PAIMON_LEAVES) * cost.largest;
-	paimon_batch_read_begin(&reader, position, header, body);
-	while (paimon_batch_read_next(&reader, &rec))
-	{
-		uint64 size;
-
-		nrecords++;
-		if (rec.kind & PAIMON_RECORD_LOCK)
-			continue;
-		size =
-			paimon_skip_node_size(rec.key.len, rec.payload.len, is_external(rec.key.len, rec.payload.len, inline_max));
-		cost.total += size;
-		cost.largest = Max(cost.largest, (uint32) size);
-	}
-	if (reader.corrupt)
-		paimon_batch_report_corrupt(rel, position, reader.why);
-	if (nrecords != header->nrecords)
-		paimon_batch_report_corrupt(rel, position, "number of records does not match the header");
-	return cost;
-}
-
 /* The bucket's list, made if it is not there.  NULL: no memory, which the reservation excludes. */
-static PaimonSkipList *
-list_for(PaimonMemtable *mt, PaimonArena *arena, int bucket)
+PaimonSkipList *
+paimon_memtable_make_list(PaimonMemtable *mt, PaimonArena *arena, int bucket)
 {
 	PaimonRef      *leaf;
 	PaimonRef       ref = mt->leaf[bucket / PAIMON_LEAF_BUCKETS];
@@ -130,8 +96,8 @@ paimon_memtable_list(const PaimonMemtable *mt, const PaimonArena *arena, int buc
 }
 
 /* The batch's own entry, linked behind the others.  PAIMON_NO_REF: no memory. */
-static PaimonRef
-add_batch_info(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const PaimonBatchHeader *header)
+PaimonRef
+paimon_memtable_add_batch(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const PaimonBatchHeader *header)
 {
 	PaimonRef        ref = paimon_arena_alloc(arena, sizeof(PaimonBatchInfo));
 	PaimonBatchInfo *info;
@@ -161,102 +127,28 @@ add_batch_info(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const Pa
 }
 
 /*
- * The places of the records of a bucket that come next, up to PAIMON_SKIP_PLACES_MAX.  Returns how many.
- */
-static int
-find_places(const PaimonSkipList *list, const PaimonArena *arena, PaimonBatchReader ahead, const PaimonBatchRecord *first,
-			PaimonSkipPlace *places)
-{
-	PaimonSkipPlaceKey keys[PAIMON_SKIP_PLACES_MAX];
-	PaimonBatchRecord rec = *first;
-	int			n = 0;
-
-	do
-	{
-		if (rec.bucket != first->bucket)
-			break;
-		if (rec.kind & PAIMON_RECORD_LOCK)
-			continue;
-		keys[n].key = rec.key.data;
-		keys[n].len = rec.key.len;
-		n++;
-	} while (n < PAIMON_SKIP_PLACES_MAX && paimon_batch_read_next(&ahead, &rec));
-	paimon_skip_find_places(list, arena, keys, n, places);
-	return n;
-}
-
-static bool
-insert_records(PaimonMemtable *mt, PaimonArena *arena, PaimonRef info, uint64 position, const PaimonBatchHeader *header,
-			   const uint8 *body, uint32 inline_max)
-{
-	PaimonBatchReader reader;
-	PaimonBatchRecord rec;
-	PaimonSkipList   *list = NULL;
-	int               bucket = -1;
-	PaimonSkipPlace places[PAIMON_SKIP_PLACES_MAX];
-	int			nplaces = 0;
-	int			next_place = 0;
-
-	paimon_batch_read_begin(&reader, position, header, body);
-	while (paimon_batch_read_next(&reader, &rec))
-	{
-		PaimonSkipEntry e;
-
-		if (rec.kind & PAIMON_RECORD_LOCK)
-			continue;
-		if (rec.bucket != bucket)
-		{
-			bucket = rec.bucket;
-			if ((list = list_for(mt, arena, bucket)) == NULL)
-				return false;
-			nplaces = next_place = 0;
-		}
-		if (next_place == nplaces)
-		{
-			nplaces = find_places(list, arena, reader, &rec, places);
-			next_place = 0;
-		}
-		e.key = rec.key.data;
-		e.key_len = rec.key.len;
-		e.pos = rec.position;
-		e.batch = info;
-		e.kind = rec.kind;
-		e.external = is_external(rec.key.len, rec.payload.len, inline_max);
-		e.payload = rec.payload.data;
-		e.payload_len = rec.payload.len;
-		if (paimon_skip_insert(list, arena, &mt->rng, &e, &places[next_place++]) != PAIMON_OK)
-			return false;
-	}
-	return !reader.corrupt;
-}
-
-/*
- * The bytes were checked by paimon_memtable_cost, and `cost` bytes reserved.  False, with part of the batch
- * inserted, only if one of the two did not hold: the memtable must then be thrown away.
+ * `cost` bytes are reserved.  False, with part of the stretch inserted, only if that did not hold: the memtable must then be thrown away.
  */
 static bool
-insert_reserved(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const PaimonBatchHeader *header,
-				const uint8 *body, uint32 inline_max)
+insert_reserved(PaimonMemtable *mt, PaimonArena *arena, PaimonStretch *stretch)
 {
-	PaimonRef info;
-
-	Assert(position == pg_atomic_read_u64(&mt->to));
-	info = add_batch_info(mt, arena, position, header);
-	if (info == PAIMON_NO_REF || !insert_records(mt, arena, info, position, header, body, inline_max))
+	Assert(paimon_stretch_from(stretch) == pg_atomic_read_u64(&mt->to));
+	if (!paimon_stretch_insert(stretch, mt, arena))
 		return false;
 	pg_write_barrier();
-	pg_atomic_write_u64(&mt->to, position + header->len);
+	pg_atomic_write_u64(&mt->to, paimon_stretch_end(stretch));
 	return true;
 }
 
 bool
-paimon_memtable_add(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const PaimonBatchHeader *header,
-					const uint8 *body, PaimonMemtableCost cost, uint32 inline_max, bool *broken)
+paimon_memtable_add(PaimonMemtable *mt, PaimonArena *arena, PaimonStretch *stretch, bool *broken)
 {
+	const PaimonMemtableCost *cost = paimon_stretch_cost(stretch);
+
 	*broken = false;
-	if (!paimon_arena_reserve(arena, cost.total, cost.largest))
+	if (!paimon_arena_reserve(arena, cost->total, cost->largest))
 		return false;
-	*broken = !insert_reserved(mt, arena, position, header, body, inline_max);
+	*broken = !insert_reserved(mt, arena, stretch);
 	return !*broken;
 }
 
@@ -381,13 +273,14 @@ reserve_shared(PaimonShared *shared, PaimonArena *arena, PaimonMemtableCost cost
 }
 
 /*
- * Puts one batch into the memtable that ends there, or into a new one.  Throws only before anything is inserted or
+ * Puts a stretch into the memtable that ends where it begins, or into a new one.  Throws only before anything is inserted or
  * pinned.  False: no memory. Index lock held.
  */
 static bool
-index_batch(PaimonShared *shared, Relation rel, uint64 position, const PaimonBatchHeader *header, const uint8 *body)
+index_stretch(PaimonShared *shared, PaimonStretch *stretch)
 {
-	PaimonMemtableCost cost = paimon_memtable_cost(rel, position, header, body, PAIMON_INLINE_MAX);
+	uint64             position = paimon_stretch_from(stretch);
+	PaimonMemtableCost cost = *paimon_stretch_cost(stretch);
 	PaimonMemtable    *mt = pin_target(shared, position);
 	PaimonArenaState   state;
 	PaimonArena        arena;
@@ -409,7 +302,7 @@ index_batch(PaimonShared *shared, Relation rel, uint64 position, const PaimonBat
 	}
 	if (ok)
 	{
-		ok = insert_reserved(mt, &arena, position, header, body, PAIMON_INLINE_MAX);
+		ok = insert_reserved(mt, &arena, stretch);
 		if (!ok)
 			paimon_memtable_drop_all(shared);
 	}
@@ -419,41 +312,40 @@ index_batch(PaimonShared *shared, Relation rel, uint64 position, const PaimonBat
 	return ok && !fresh;
 }
 
+/* What is put into a memtable at a time, at most (and one batch at least). */
+static uint64
+stretch_bytes(const PaimonShared *shared)
+{
+	return Min(STRETCH_BYTES, generation_limit(shared) / 4);
+}
+
 /*
- * One slice.  False when the tail is reached or memory is short.  The index lock is held: errors throw and abort
- * releases it; everything is consistent between batches.
+ * One stretch; if there is no memory for it, one batch.  False when the tail is reached or memory is short.  The index lock is held: errors throw and abort
+ * releases it; everything is consistent between stretches.
  */
 static bool
-index_slice(PaimonShared *shared, Relation rel, uint64 tail, MemoryContext cxt)
+index_next(PaimonShared *shared, Relation rel, uint64 tail, MemoryContext cxt)
 {
-	uint64        done = 0;
-	MemoryContext old = MemoryContextSwitchTo(cxt);
+	uint64        limit;
+	uint64        position = next_gap(shared, &limit);
+	MemoryContext old;
+	bool          done = false;
 
-	while (done < SLICE_BYTES)
+	if (position >= tail)
+		return false;
+	if (shared->starved_chunks > 0 && shared->starved_position == position &&
+		paimon_pool_free_chunks() < shared->starved_chunks && !paimon_memtable_make_room(shared->starved_chunks, false, shared))
+		return false;
+	shared->starved_chunks = 0;
+	old = MemoryContextSwitchTo(cxt);
+	for (int few = 0; few < 2 && !done; few++)
 	{
-		PaimonBatchHeader header;
-		uint8            *body;
-		uint64            limit;
-		uint64            position = next_gap(shared, &limit);
-		uint64            end;
-
-		if (position >= tail)
-			break;
-		if (shared->starved_chunks > 0 && shared->starved_position == position &&
-			paimon_pool_free_chunks() < shared->starved_chunks &&
-			!paimon_memtable_make_room(shared->starved_chunks, false, shared))
-			break;
-		shared->starved_chunks = 0;
 		MemoryContextReset(cxt);
-		end = paimon_batch_load(rel, shared->key.storage_id, position, &header, &body);
-		if (end > tail || end > limit)
-			paimon_batch_report_corrupt(rel, position, "batch ends where no batch ends");
-		if (!index_batch(shared, rel, position, &header, body))
-			break;
-		done += end - position;
+		done = index_stretch(shared, paimon_stretch_load(rel, shared->key.storage_id, position, Min(tail, limit),
+														 few ? 1 : stretch_bytes(shared), PAIMON_INLINE_MAX));
 	}
 	MemoryContextSwitchTo(old);
-	return done >= SLICE_BYTES;
+	return done;
 }
 
 /* Kept for the life of the backend, emptied after each use: a commit of one row should not make a context. */
@@ -467,31 +359,53 @@ scratch_context(void)
 	return cxt;
 }
 
-uint64
-paimon_shared_catch_up(PaimonShared *shared, Relation rel, bool wait)
+/* See shared.h. */
+void
+paimon_shared_catch_up(PaimonShared *shared, Relation rel, bool reader)
 {
 	uint64        tail = paimon_shared_read_tail(shared, rel);
 	MemoryContext cxt = scratch_context();
-	int           slices = wait ? PG_INT32_MAX : COMMIT_SLICES;
 	bool          more = true;
 	uint64        limit;
-	uint64        reached;
 
 	pg_atomic_write_u64(&shared->last_used, (uint64) GetCurrentTimestamp());
-	while ((reached = next_gap(shared, &limit)) < tail && more && slices-- > 0)
+	if (next_gap(shared, &limit) >= tail)
+		return;
+	if (reader)
+		pg_atomic_write_u32(&shared->eager, EAGER_COMMITS);
+	while (more && next_gap(shared, &limit) < tail)
 	{
 		CHECK_FOR_INTERRUPTS();
 		PAIMON_STOP_POINT("catch_up_slice");
-		if (wait)
-			LWLockAcquire(&shared->index_lock, LW_EXCLUSIVE);
-		else if (!LWLockConditionalAcquire(&shared->index_lock, LW_EXCLUSIVE))
-			return reached;
-		more = index_slice(shared, rel, tail, cxt);
+		LWLockAcquire(&shared->index_lock, LW_EXCLUSIVE);
+		more = index_next(shared, rel, tail, cxt);
 		LWLockRelease(&shared->index_lock);
 	}
 	MemoryContextReset(cxt);
 	paimon_memtable_relieve();
-	return reached;
+}
+
+/* See shared.h. */
+void
+paimon_shared_appended(PaimonShared *shared, Relation rel, uint32 len)
+{
+	uint64        tail = paimon_shared_read_tail(shared, rel);
+	MemoryContext cxt = scratch_context();
+	uint32        eager = pg_atomic_read_u32(&shared->eager);
+	uint64        limit;
+	uint64        reached = next_gap(shared, &limit);
+
+	pg_atomic_write_u64(&shared->last_used, (uint64) GetCurrentTimestamp());
+	if (eager > 0)
+		pg_atomic_write_u32(&shared->eager, eager - 1);
+	else if (reached >= tail || tail - reached < Min(stretch_bytes(shared), (uint64) len * LEFT_BATCHES))
+		return;
+	if (!LWLockConditionalAcquire(&shared->index_lock, LW_EXCLUSIVE))
+		return;
+	(void) index_next(shared, rel, tail, cxt);
+	LWLockRelease(&shared->index_lock);
+	MemoryContextReset(cxt);
+	paimon_memtable_relieve();
 }
 
 /* ---- sealing and hints ---- */

@@ -121,7 +121,7 @@ typedef struct PaimonMemtable
  */
 extern PaimonMemtable *paimon_memtable_make(PaimonArena *arena, PaimonArenaState *state, uint64 from);
 
-/* Memory that a batch wants, for paimon_arena_reserve. */
+/* Memory that is wanted, for paimon_arena_reserve. */
 typedef struct PaimonMemtableCost
 {
 	uint64 total;   /* at most */
@@ -129,18 +129,32 @@ typedef struct PaimonMemtableCost
 } PaimonMemtableCost;
 
 /*
- * Adds a batch that lies at the memtable's end; `cost` is from paimon_memtable_cost.  Reserves memory first: false,
- * and nothing changed, if there is none.  Nothing throws between the first insert and the end (a private arena's
- * allocator may, while reserving).  *broken: the memtable must be thrown away (it cannot happen after
- * paimon_memtable_cost).
+ * A stretch of the log (memtable_stretch.c): batches one behind the other, read and checked, their records sorted; in the current context.
  */
-extern bool paimon_memtable_add(PaimonMemtable *mt, PaimonArena *arena, uint64 position,
-								const PaimonBatchHeader *header, const uint8 *body, PaimonMemtableCost cost,
-								uint32 inline_max, bool *broken);
+typedef struct PaimonStretch PaimonStretch;
 
-/* Memory that paimon_memtable_add wants at most; raises DATA_CORRUPTED for a batch that is not well formed. */
-extern PaimonMemtableCost paimon_memtable_cost(Relation rel, uint64 position, const PaimonBatchHeader *header,
-											   const uint8 *body, uint32 inline_max);
+/*
+ * The batches from `from` on, at least one, until there are `bytes` of them or `limit` (where a batch ends) is reached.  Payloads above inline_max are left in
+ * the log.  Raises DATA_CORRUPTED for a batch that is not well formed.
+ */
+extern PaimonStretch *paimon_stretch_load(Relation rel, uint64 storage_id, uint64 from, uint64 limit, uint64 bytes, uint32 inline_max);
+extern const PaimonMemtableCost *paimon_stretch_cost(const PaimonStretch *s);
+extern uint64 paimon_stretch_from(const PaimonStretch *s);
+extern uint64 paimon_stretch_end(const PaimonStretch *s);
+
+/* All of it into the memtable, whose arena has reserved the cost; false if that was not so.  Throws nothing. */
+extern bool paimon_stretch_insert(PaimonStretch *s, PaimonMemtable *mt, PaimonArena *arena);
+
+/* The batch's entry, linked behind the others; the bucket's list, made if it is not there.  None: no memory, which a reservation excludes. */
+extern PaimonRef paimon_memtable_add_batch(PaimonMemtable *mt, PaimonArena *arena, uint64 position, const PaimonBatchHeader *header);
+extern PaimonSkipList *paimon_memtable_make_list(PaimonMemtable *mt, PaimonArena *arena, int bucket);
+
+/*
+ * Adds a stretch that begins at the memtable's end.  Reserves memory first: false,
+ * and nothing changed, if there is none.  Nothing throws between the first insert and the end (a private arena's
+ * allocator may, while reserving).  *broken: the memtable must be thrown away (it cannot happen).
+ */
+extern bool paimon_memtable_add(PaimonMemtable *mt, PaimonArena *arena, PaimonStretch *stretch, bool *broken);
 
 /* The bucket's list, or NULL. */
 extern const PaimonSkipList *paimon_memtable_list(const PaimonMemtable *mt, const PaimonArena *arena, int bucket);
@@ -232,6 +246,7 @@ struct PaimonShared
 	uint32           starved_chunks;              /* free chunks that the batch at starved_position wants */
 	uint64           starved_position;
 	pg_atomic_uint64 last_used;
+	pg_atomic_uint32 eager; /* commits to come that leave nothing to be indexed by others */
 
 	pg_atomic_uint64         runs;          /* see memtable_runs.c */
 	pg_atomic_uint32         runs_waiting;  /* writers */

@@ -19,8 +19,10 @@
 #include "core/core_losertree.h"
 #include "memtable/memtable_internal.h"
 #include "merge/merge.h"
+#include "stop.h"
 
 #define MANY_VERSIONS 64 /* of one key in one memtable */
+#define STEPS_BEFORE_SEARCH 8
 
 typedef struct IterSource
 {
@@ -154,19 +156,20 @@ advance(PaimonMemIter *it, IterSource *s)
 
 /* The payload of a record that the list does not hold: read from the log, with its checksum. */
 static void
-read_external(PaimonMemView *view, const PaimonSkipNode *n, PaimonMemRecord *rec)
+read_external(PaimonMemView *view, PaimonMemRecord *rec)
 {
 	PaimonBatchHeader header;
 	PaimonBatchRecord r;
 
-	paimon_batch_load_record(view->rel, view->shared->key.storage_id, n->pos, view->tail, &header, &r);
-	if (r.payload.len != n->payload_len || r.key.len != n->key_len || r.kind != n->kind)
-		paimon_batch_report_corrupt(view->rel, n->pos, "record differs from what was indexed");
+	paimon_batch_load_record(view->rel, view->shared->key.storage_id, rec->position, view->tail, &header, &r);
+	if (r.payload.len != rec->payload.len || r.key.len != rec->key.len || r.kind != rec->kind)
+		paimon_batch_report_corrupt(view->rel, rec->position, "record differs from what was indexed");
 	rec->payload = r.payload;
 }
 
+/* The record that the source stands on, without a payload that would have to be read. */
 static void
-fill_record(PaimonMemView *view, const IterSource *s, PaimonMemRecord *rec)
+describe_record(const IterSource *s, PaimonMemRecord *rec)
 {
 	const PaimonSkipNode  *n = s->node;
 	const PaimonBatchInfo *b = paimon_arena_ptr(s->src->arena, n->batch);
@@ -177,22 +180,25 @@ fill_record(PaimonMemView *view, const IterSource *s, PaimonMemRecord *rec)
 	rec->kind = n->kind;
 	rec->xid = b->xid;
 	rec->external = (n->flags & PAIMON_SKIP_EXTERNAL) != 0;
-	if (rec->external)
-		read_external(view, n, rec);
-	else
-	{
-		rec->payload.data = paimon_skip_payload(n);
-		rec->payload.len = n->payload_len;
-	}
+	rec->payload.data = paimon_skip_payload(n);
+	rec->payload.len = n->payload_len;
 }
 
-/* Finds the source whose record comes next and gives it. */
-static bool
-emit(PaimonMemIter *it, PaimonMemRecord *rec)
+static void
+fill_record(PaimonMemView *view, const IterSource *s, PaimonMemRecord *rec)
 {
-	IterSource   *best = NULL;
-	MemoryContext old;
+	describe_record(s, rec);
+	if (rec->external)
+		read_external(view, rec);
+}
 
+/* Finds the source whose record comes next; false if there is none. */
+static bool
+choose(PaimonMemIter *it)
+{
+	IterSource *best = NULL;
+
+	it->current = -1;
 	for (int i = 0; i < it->nsources; i++)
 	{
 		IterSource *s = &it->sources[i];
@@ -211,22 +217,31 @@ emit(PaimonMemIter *it, PaimonMemRecord *rec)
 		best = s;
 		it->current = i;
 	}
-	if (best == NULL)
-	{
-		it->current = -1;
-		return false;
-	}
-	if (!(best->node->flags & PAIMON_SKIP_EXTERNAL))
-	{
-		fill_record(it->view, best, rec);
-		return true;
-	}
+	return best != NULL;
+}
+
+void
+paimon_memiter_payload(PaimonMemIter *it, PaimonMemRecord *rec)
+{
+	MemoryContext old;
+
 	if (it->external == NULL)
 		it->external = AllocSetContextCreate(GetMemoryChunkContext(it), "paimon large record", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextReset(it->external);
 	old = MemoryContextSwitchTo(it->external);
-	fill_record(it->view, best, rec);
+	read_external(it->view, rec);
 	MemoryContextSwitchTo(old);
+}
+
+/* Gives the record that comes next. */
+static bool
+emit(PaimonMemIter *it, PaimonMemRecord *rec)
+{
+	if (!choose(it))
+		return false;
+	describe_record(&it->sources[it->current], rec);
+	if (rec->external)
+		paimon_memiter_payload(it, rec);
 	return true;
 }
 
@@ -301,6 +316,63 @@ paimon_memiter_next(PaimonMemIter *it, PaimonMemRecord *rec)
 	return emit(it, rec);
 }
 
+/* Forward: moves a source behind all records of the key of `n`, with one search. */
+static void
+search_next_key(PaimonMemIter *it, IterSource *s, const PaimonSkipNode *n)
+{
+	/* records of a key come newest first: this is behind all but one at 0 */
+	(void) paimon_skip_seek(&s->it, paimon_skip_key(n), n->key_len, 0);
+	while (paimon_skip_valid(&s->it) && compare_nodes(paimon_skip_node(&s->it), n) == 0)
+		(void) paimon_skip_next(&s->it);
+	settle_forward(it->view, s);
+}
+
+/* Forward: moves all sources behind the key of the record at hand.  A few records are passed over faster step by step. */
+static void
+pass_key(PaimonMemIter *it)
+{
+	const PaimonSkipNode *n = it->sources[it->current].node;
+
+	for (int i = 0; i < it->nsources; i++)
+	{
+		IterSource *s = &it->sources[i];
+		int         steps = 0;
+
+		while (s->node != NULL && (s->node == n || compare_nodes(s->node, n) == 0))
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (steps++ < STEPS_BEFORE_SEARCH)
+				advance(it, s);
+			else
+				search_next_key(it, s, n);
+			PAIMON_STOP_POINT("reader-leaves-record");
+		}
+	}
+}
+
+int
+paimon_memiter_newest(PaimonMemIter *it, uint64 lo, uint64 hi, PaimonMemRecord *recs, int max)
+{
+	int n = 0;
+
+	Assert(it->forward);
+	while (it->current >= 0 && n < max)
+	{
+		IterSource *s = &it->sources[it->current];
+
+		CHECK_FOR_INTERRUPTS();
+		if (s->node->pos >= lo && s->node->pos < hi)
+		{
+			describe_record(s, &recs[n++]);
+			pass_key(it);
+		}
+		else
+			advance(it, s);
+		(void) choose(it);
+	}
+	return n;
+}
+
 bool
 paimon_memiter_next_key(PaimonMemIter *it, PaimonMemRecord *rec)
 {
@@ -312,13 +384,7 @@ paimon_memiter_next_key(PaimonMemIter *it, PaimonMemRecord *rec)
 	s = &it->sources[it->current];
 	n = s->node;
 	if (it->forward)
-	{
-		/* records of a key come newest first: this is behind all but one at 0 */
-		(void) paimon_skip_seek(&s->it, paimon_skip_key(n), n->key_len, 0);
-		while (paimon_skip_valid(&s->it) && compare_nodes(paimon_skip_node(&s->it), n) == 0)
-			(void) paimon_skip_next(&s->it);
-		settle_forward(it->view, s);
-	}
+		search_next_key(it, s, n);
 	else
 	{
 		(void) paimon_skip_seek_last(&s->it, paimon_skip_key(n), n->key_len, false);

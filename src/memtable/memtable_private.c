@@ -23,6 +23,7 @@
 
 #define MAX_KEPT 8             /* indexes kept without being used by a view */
 #define MIN_BUDGET (64 * 1024) /* kB, with payloads */
+#define STRETCH_BYTES (1024 * 1024)
 
 struct PaimonPrivateIndex
 {
@@ -105,22 +106,18 @@ over_budget(const PaimonPrivateIndex *p)
 	return (uint64) p->mt->arena.nchunks * PAIMON_CHUNK_SIZE > (uint64) Max(work_mem, MIN_BUDGET) * 1024;
 }
 
-/* Reads the batch at `position` and adds it; returns the position behind it. */
-static uint64
-add_batch(PaimonPrivateIndex *p, Relation rel, uint64 position, MemoryContext scratch)
+/* Reads batches from `position` on and adds them: `bytes` or more of them, at least one, none beyond `limit`. */
+static void
+add_stretch(PaimonPrivateIndex *p, Relation rel, uint64 position, uint64 limit, uint64 bytes, MemoryContext scratch)
 {
 	MemoryContext      old = MemoryContextSwitchTo(scratch);
 	uint32             inline_max = over_budget(p) ? 0 : PAIMON_INLINE_MAX;
-	PaimonMemtableCost cost;
-	PaimonBatchHeader  header;
-	uint8             *body;
-	uint64             end;
+	PaimonStretch     *stretch;
 	bool               broken;
 
 	MemoryContextReset(scratch);
-	end = paimon_batch_load(rel, p->key.storage_id, position, &header, &body);
-	cost = paimon_memtable_cost(rel, position, &header, body, inline_max);
-	if (!paimon_memtable_add(p->mt, &p->arena, position, &header, body, cost, inline_max, &broken))
+	stretch = paimon_stretch_load(rel, p->key.storage_id, position, limit, bytes, inline_max);
+	if (!paimon_memtable_add(p->mt, &p->arena, stretch, &broken))
 	{
 		/* More than 32 GB of keys; or broken, which does not happen.  No later view may find it. */
 		p->usable = false;
@@ -129,7 +126,6 @@ add_batch(PaimonPrivateIndex *p, Relation rel, uint64 position, MemoryContext sc
 						errhint("Flush the table, or increase paimon.memtable_memory.")));
 	}
 	MemoryContextSwitchTo(old);
-	return end;
 }
 
 static MemoryContext
@@ -175,7 +171,7 @@ paimon_private_range(PaimonShared *shared, Relation rel, uint64 from, uint64 to)
 	while ((position = paimon_memtable_end(p->mt)) < to)
 	{
 		CHECK_FOR_INTERRUPTS();
-		(void) add_batch(p, rel, position, scratch);
+		add_stretch(p, rel, position, to, STRETCH_BYTES, scratch);
 	}
 	MemoryContextDelete(scratch);
 	return p;
@@ -206,7 +202,7 @@ paimon_private_batches(PaimonShared *shared, Relation rel, const uint64 *positio
 	{
 		CHECK_FOR_INTERRUPTS();
 		pg_atomic_write_u64(&p->mt->to, positions[i]);
-		(void) add_batch(p, rel, positions[i], scratch);
+		add_stretch(p, rel, positions[i], PG_UINT64_MAX, 1, scratch);
 	}
 	p->usable = true;
 	MemoryContextDelete(scratch);

@@ -121,6 +121,7 @@ init_entries(void)
 		pg_atomic_init_u64(&s->head, 0);
 		pg_atomic_init_u64(&s->announced, 0);
 		pg_atomic_init_u64(&s->last_used, 0);
+		pg_atomic_init_u32(&s->eager, 0);
 		pg_atomic_init_u64(&s->runs, PAIMON_RUNS_UNKNOWN);
 		pg_atomic_init_u32(&s->runs_waiting, 0);
 		pg_atomic_init_u32(&s->times_blocked, 0);
@@ -936,6 +937,7 @@ paimon_shared_info(PaimonShared *shared, PaimonSharedInfo *info)
 	SpinLockRelease(&shared->mutex);
 
 	info->unflushed = paimon_shared_unflushed(shared);
+	info->tail = pg_atomic_read_u64(&shared->tail_position);
 	if (info->unflushed == 0)
 		info->oldest = 0;
 	/* A flush for size adds a run: not where there are too many. Writers wait then, so what is in memory does not grow. */

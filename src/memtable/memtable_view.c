@@ -213,7 +213,7 @@ open_view(PaimonShared *shared, Relation rel, PaimonViewMode mode, Snapshot snap
 	tail = Min(tail, limit);
 	if (log->head < tail)
 	{
-		(void) paimon_shared_catch_up(shared, rel, true);
+		paimon_shared_catch_up(shared, rel, mode != PAIMON_VIEW_FLUSH);
 		add_range(view, log->head, tail);
 	}
 	newest_first(view);

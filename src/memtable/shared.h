@@ -103,11 +103,13 @@ extern void paimon_bulk_wait(PaimonShared *shared);
 /* ---- catching up ---- */
 
 /*
- * Indexes the log from where the memtables are to the present tail, in slices, sharing the work with others;
- * returns the position up to which memtables now reach (the tail, unless memory is short).  `wait` false: returns
- * at once if somebody else is at it (commits use that).
+ * Indexes the log from where the memtables are to the present tail (unless memory is short), sharing the work with others.  reader: somebody waits for it, and
+ * others like him may come; so the next commits do it themselves.
  */
-extern uint64 paimon_shared_catch_up(PaimonShared *shared, Relation rel, bool wait);
+extern void paimon_shared_catch_up(PaimonShared *shared, Relation rel, bool reader);
+
+/* A commit's part of that, after it has appended `len` bytes: not much, often nothing; never waits for others. */
+extern void paimon_shared_appended(PaimonShared *shared, Relation rel, uint32 len);
 
 /* ---- a view of the unflushed rows for one snapshot ---- */
 
@@ -168,6 +170,13 @@ extern bool paimon_memiter_next(PaimonMemIter *it, PaimonMemRecord *rec);
  * As next, but passes over older records of the key in the same memtable with one search instead of step by step; those in older memtables still follow.
  */
 extern bool paimon_memiter_next_key(PaimonMemIter *it, PaimonMemRecord *rec);
+/*
+ * Forward: of the record at hand and those behind it, at positions [lo, hi), up to `max`, of each key only the newest.  Payloads that the memtable does not hold (`external`) are not
+ * read: data is NULL.  Returns how many; what is behind them is at hand then (false, as after next, once less than `max` were given).
+ */
+extern int paimon_memiter_newest(PaimonMemIter *it, uint64 lo, uint64 hi, PaimonMemRecord *recs, int max);
+/* Reads the payload of such a record; good until the next call for this iterator. */
+extern void paimon_memiter_payload(PaimonMemIter *it, PaimonMemRecord *rec);
 extern void paimon_memiter_end(PaimonMemIter *it);
 
 /* Newest visible record of one key. */
@@ -284,6 +293,7 @@ typedef struct PaimonSharedInfo
 	Oid         relid;
 	uint64      storage_id;
 	uint64      unflushed;
+	uint64      tail;
 	bool        requested;
 	TimestampTz oldest; /* when the oldest unflushed batch was appended; 0 if none */
 	uint64      memtable_bytes;

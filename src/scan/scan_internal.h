@@ -92,7 +92,10 @@ typedef struct PaimonSource
 	PaimonMemIter *mem;
 	uint64		pos_lo;
 	uint64		pos_hi;
-	PaimonMemRecord memrec;
+	PaimonMemRecord memrec;		/* the one at hand, unless they are gathered: */
+	PaimonMemRecord *gathered;	/* [row_lo, row_hi) are in range, `row` is at hand; with prefixes and fixed_len as for a run */
+	uint64	   *gathered_prefixes;
+	uint32		gathered_room;
 
 	/* BUFFER: what was given is copied, since a spill may take it away */
 	PaimonBufferIter *buf;
@@ -144,12 +147,22 @@ paimon_source_step(PaimonSource *source)
 	source->m.len = key->len;
 }
 
+/* MEMORY, forward, on a record: from that on gives arrays of records, with the newest of each key only.  Next goes to the next row, which is in the next array at the end of one. */
+extern void paimon_source_gather(PaimonSource *source);
+
+/* The record at hand of a MEMORY source. */
+static inline const PaimonMemRecord *
+paimon_source_record(const PaimonSource *source)
+{
+	return source->gathered != NULL ? &source->gathered[source->row] : &source->memrec;
+}
+
 static inline uint8
 paimon_source_row_kind(const PaimonSource *source)
 {
 	if (source->kind == PAIMON_SOURCE_RUN)
 		return paimon_run_group_kind_fast(source->group, source->row);
-	return source->kind == PAIMON_SOURCE_MEMORY ? source->memrec.kind : source->bufrec.kind;
+	return source->kind == PAIMON_SOURCE_MEMORY ? paimon_source_record(source)->kind : source->bufrec.kind;
 }
 
 /* ---- merging forward (scan_window.c) ---- */

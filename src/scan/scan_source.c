@@ -159,6 +159,84 @@ memory_first(PaimonSource *s)
 	memory_set(s, found);
 }
 
+#define GATHER_FIRST	8			/* a short range has few */
+#define GATHER_MOST		512
+
+/* Fills the arrays from where the iterator is. */
+static void
+memory_gather(PaimonSource *s)
+{
+	uint32		n = (uint32) paimon_memiter_newest(s->mem, s->pos_lo, s->pos_hi, s->gathered, (int) s->gathered_room);
+	uint64		differ = 0;
+
+	while (n > 0 && above_range(s->range, s->gathered[n - 1].key.data, s->gathered[n - 1].key.len))
+		n--;
+	s->row = s->row_lo = 0;
+	s->row_hi = n;
+	s->m.done = n == 0;
+	if (n == 0)
+		return;
+	for (uint32 i = 0; i < n; i++)
+	{
+		const PaimonBytes *key = &s->gathered[i].key;
+
+		s->gathered_prefixes[i] = paimon_key_prefix(key->data, key->len);
+		differ |= key->len ^ s->gathered[0].key.len;
+	}
+	s->prefixes = s->gathered_prefixes;
+	s->fixed_len = differ == 0 ? s->gathered[0].key.len : PG_UINT32_MAX;
+	s->m.key = s->gathered[0].key.data;
+	s->m.len = s->gathered[0].key.len;
+	s->m.prefix = s->prefixes[0];
+}
+
+static void
+gather_room(PaimonSource *s, uint32 room)
+{
+	s->gathered_room = room;
+	s->gathered = palloc_array(PaimonMemRecord, room);
+	s->gathered_prefixes = palloc_array(uint64, room);
+}
+
+/* See scan_internal.h. */
+void
+paimon_source_gather(PaimonSource *s)
+{
+	Assert(s->kind == PAIMON_SOURCE_MEMORY && s->forward && !s->m.done);
+	s->cxt = CurrentMemoryContext;
+	gather_room(s, GATHER_FIRST);
+	memory_gather(s);
+}
+
+static void
+gathered_next(PaimonSource *s)
+{
+	if (++s->row < s->row_hi)
+	{
+		const PaimonBytes *key = &s->gathered[s->row].key;
+
+		s->m.key = key->data;
+		s->m.len = key->len;
+		s->m.prefix = s->prefixes[s->row];
+		return;
+	}
+	if (s->row_hi < s->gathered_room)
+	{
+		s->m.done = true;
+		return;
+	}
+	if (s->gathered_room < GATHER_MOST)
+	{
+		MemoryContext old = MemoryContextSwitchTo(s->cxt);
+
+		pfree(s->gathered);
+		pfree(s->gathered_prefixes);
+		gather_room(s, s->gathered_room * 4);
+		MemoryContextSwitchTo(old);
+	}
+	memory_gather(s);
+}
+
 static void
 buffer_set(PaimonSource *s, bool found)
 {
@@ -437,6 +515,8 @@ paimon_source_key(PaimonSource *s)
 		paimon_source_load_keys(s);
 		return s->keys[s->row];
 	}
+	if (s->gathered != NULL)
+		return s->gathered[s->row].key;
 	key.data = s->m.key;
 	key.len = s->m.len;
 	return key;
@@ -531,7 +611,10 @@ paimon_source_next(PaimonSource *s)
 			run_next(s);
 			break;
 		case PAIMON_SOURCE_MEMORY:
-			memory_set(s, paimon_memiter_next(s->mem, &s->memrec));
+			if (s->gathered != NULL)
+				gathered_next(s);
+			else
+				memory_set(s, paimon_memiter_next(s->mem, &s->memrec));
 			break;
 		case PAIMON_SOURCE_BUFFER:
 			buffer_set(s, paimon_bufiter_next(s->buf, &s->bufrec));
@@ -545,7 +628,7 @@ paimon_source_next(PaimonSource *s)
 void
 paimon_source_next_key(PaimonSource *s)
 {
-	if (s->kind == PAIMON_SOURCE_MEMORY)
+	if (s->kind == PAIMON_SOURCE_MEMORY && s->gathered == NULL)
 		memory_set(s, paimon_memiter_next_key(s->mem, &s->memrec));
 	else
 		paimon_source_next(s);
@@ -571,8 +654,12 @@ paimon_source_ref(PaimonSource *s, PaimonRowRef *ref, bool with_key)
 	ref->key = paimon_source_key(s);
 	if (s->kind == PAIMON_SOURCE_MEMORY)
 	{
-		ref->payload = s->memrec.payload;
-		paimon_log_position_to_tid(s->state->rel, s->state->table->storage_id, s->memrec.position, &ref->tid);
+		PaimonMemRecord rec = *paimon_source_record(s);
+
+		if (rec.external && s->gathered != NULL)
+			paimon_memiter_payload(s->mem, &rec);
+		ref->payload = rec.payload;
+		paimon_log_position_to_tid(s->state->rel, s->state->table->storage_id, rec.position, &ref->tid);
 	}
 	else
 	{

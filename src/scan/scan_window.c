@@ -3,12 +3,12 @@
  * scan_window.c
  *	  Merging forward, a window of rows at a time.
  *
- * Sorted runs show the first eight bytes of a whole row group's keys as an array of numbers.  As long as no run leaves its group, the merge is a walk over
- * these arrays: find the source with the smallest number and the second smallest number; all rows of the one that are below the other come next, without
+ * Sorted runs show the first eight bytes of a whole row group's keys as an array of numbers, and of the log's records such arrays are gathered.  As long as no source leaves its
+ * array, the merge is a walk over these: find the source with the smallest number and the second smallest number; all rows of the one that are below the other come next, without
  * another look at anybody.  Where numbers are equal the keys are compared, the newest source gives its row, the others pass over theirs.  What comes of it is
  * a list of segments (source, row, number of rows), which the reader hands out before the sources move on: so rows given stay valid.
  *
- * A window ends where a source must move in another way than to its group's next row: at a group's end, and behind a record of the log or the write buffer.
+ * A window ends where a source must move in another way than to its array's next row: at an array's end, and behind a record of the write buffer.
  *
  * With few sources looking at each of them costs less than a tree that remembers who lost to whom; with many the loser tree does the work (scan_reader.c), as
  * it does backward.
@@ -19,21 +19,19 @@
 
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
-#include "stop.h"
-
 #include "scan/scan_internal.h"
 
 #define WINDOW_SEGMENTS 512
-#define STEPS_BEFORE_SEARCH 8	/* records of one key that are passed over one by one */
 
 /* A source as the merge sees it.  Its own position (source->row) is where the reader hands out rows. */
 typedef struct Lane
 {
 	PaimonSource *source;
-	const uint64 *prefixes;		/* of the group; NULL: not decoded yet, only the row at hand's number is known */
-	uint32		row;			/* RUN: next row to be merged */
-	uint32		end;			/* RUN: of the rows in this group */
-	bool		leave;			/* must move on before the next window: RUN at its group's end, else behind its record */
+	bool		has_rows;		/* RUN, MEMORY; else (BUFFER) one record at a time */
+	const uint64 *prefixes;		/* of the array; NULL: not decoded yet, only the row at hand's number is known */
+	uint32		row;			/* next row to be merged */
+	uint32		end;			/* of the rows in this array */
+	bool		leave;			/* must move on before the next window: at its array's end, or behind its record */
 } Lane;
 
 typedef struct Segment
@@ -54,8 +52,6 @@ struct PaimonWindow
 	uint32		left;			/* rows left of the segment at hand, after the present one */
 	PaimonSource *source;		/* of the segment at hand */
 	Segment		segments[WINDOW_SEGMENTS];
-
-	uint8		key[PAIMON_KEY_MAX];	/* of the record that a source moves away from */
 };
 
 /* The lane takes its source's position. */
@@ -67,12 +63,10 @@ lane_enter(PaimonWindow *window, int i)
 
 	window->order[i] = s->m.prefix;
 	lane->leave = false;
-	lane->prefixes = NULL;
-	if (s->kind == PAIMON_SOURCE_RUN)
-	{
-		lane->row = s->row;
-		lane->end = s->row_hi;
-	}
+	lane->has_rows = s->kind != PAIMON_SOURCE_BUFFER;
+	lane->prefixes = s->kind == PAIMON_SOURCE_MEMORY ? s->prefixes : NULL;
+	lane->row = lane->has_rows ? s->row : 0;
+	lane->end = lane->has_rows ? s->row_hi : 1;
 }
 
 PaimonWindow *
@@ -88,32 +82,11 @@ paimon_window_begin(PaimonSource **sources, int nsources)
 	for (int i = 0; i < nsources; i++)
 	{
 		window->lanes[i].source = sources[i];
+		if (sources[i]->kind == PAIMON_SOURCE_MEMORY)
+			paimon_source_gather(sources[i]);
 		lane_enter(window, i);
 	}
 	return window;
-}
-
-/* Moves a source of the log behind the key of the record at hand, of which there may be more. */
-static void
-pass_key(PaimonWindow *window, PaimonSource *s)
-{
-	PaimonMergeSource last = s->m;
-	int			steps = 0;
-
-	if (last.len > sizeof(last.prefix))
-	{
-		paimon_copy_key(window->key, last.key, Min(last.len, PAIMON_KEY_MAX));
-		last.key = window->key;
-	}
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (steps++ < STEPS_BEFORE_SEARCH)
-			paimon_source_next(s);
-		else
-			paimon_source_next_key(s);
-		PAIMON_STOP_POINT("reader-leaves-record");
-	} while (!s->m.done && paimon_merge_same_key(&s->m, &last));
 }
 
 /* Sources that ended the last window move on; those that are done lose their lanes. */
@@ -128,14 +101,9 @@ leave_window(PaimonWindow *window)
 		PaimonSource *s = lane->source;
 		bool		entered = lane->leave;
 
-		if (lane->leave && s->kind == PAIMON_SOURCE_RUN)
-		{
+		if (lane->leave && lane->has_rows)
 			s->row = lane->end - 1;
-			paimon_source_next(s);
-		}
-		else if (lane->leave && s->kind == PAIMON_SOURCE_MEMORY)
-			pass_key(window, s);
-		else if (lane->leave)
+		if (lane->leave)
 			paimon_source_next(s);
 		if (s->m.done)
 			continue;
@@ -171,7 +139,7 @@ load_prefixes(Lane *lane)
 	}
 }
 
-/* A RUN lane goes on to a row; true if that is the end of its group. */
+/* A lane goes on to a row; true if that is the end of its array. */
 static inline bool
 lane_move(PaimonWindow *window, int i, uint32 row)
 {
@@ -192,10 +160,16 @@ lane_key(PaimonWindow *window, int i, PaimonMergeSource *key)
 	PaimonSource *s = lane->source;
 
 	key->prefix = window->order[i];
-	if (s->kind != PAIMON_SOURCE_RUN)
+	if (s->kind == PAIMON_SOURCE_BUFFER)
 	{
 		key->key = s->m.key;
 		key->len = s->m.len;
+		return;
+	}
+	if (s->kind == PAIMON_SOURCE_MEMORY)
+	{
+		key->key = s->gathered[lane->row].key.data;
+		key->len = s->gathered[lane->row].key.len;
 		return;
 	}
 	load_prefixes(lane);
@@ -235,7 +209,7 @@ smallest_keys(PaimonWindow *window, uint32 lanes)
 static inline uint32
 short_key(Lane *lane)
 {
-	if (lane->source->kind != PAIMON_SOURCE_RUN)
+	if (!lane->has_rows)
 		return 0;
 	load_prefixes(lane);
 	return lane->source->fixed_len <= sizeof(uint64) ? lane->source->fixed_len : 0;
@@ -271,7 +245,7 @@ merge_equal(PaimonWindow *window, uint64 order)
 		int			i = pg_rightmost_one_pos32(same);
 		Lane	   *lane = &window->lanes[i];
 
-		if (lane->source->kind == PAIMON_SOURCE_RUN)
+		if (lane->has_rows)
 			ends |= lane_move(window, i, lane->row + 1);
 		else
 			ends = lane->leave = true;
@@ -287,7 +261,7 @@ group_before(const Lane *lane, uint64 limit)
 	const PaimonBytes *end;
 
 	if (lane->prefixes != NULL)
-		return false;
+		return lane->prefixes[lane->end - 1] < limit;
 	if (s->group_no + 1 < paimon_run_ngroups(s->file))
 		end = paimon_run_group_first_key(s->file, s->group_no + 1);
 	else
@@ -302,7 +276,7 @@ merge_stretch(PaimonWindow *window, int i, uint64 limit)
 	Lane	   *lane = &window->lanes[i];
 	uint32		row = lane->row;
 
-	if (lane->source->kind != PAIMON_SOURCE_RUN)
+	if (!lane->has_rows)
 	{
 		add_segment(window, lane, 0, 1);
 		lane->leave = true;
@@ -375,7 +349,6 @@ paimon_window_next(PaimonWindow *window)
 	segment = &window->segments[window->next_segment++];
 	window->source = segment->source;
 	window->left = segment->count - 1;
-	if (segment->source->kind == PAIMON_SOURCE_RUN)
-		segment->source->row = segment->row;
+	segment->source->row = segment->row;
 	return segment->source;
 }

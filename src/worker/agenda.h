@@ -34,6 +34,8 @@ typedef struct PaimonTableState
 	bool		trim;			/* much may be free now: the end is given back when the table has come to rest */
 	TimestampTz trim_after;
 	TimestampTz trim_busy;		/* then in any case */
+	uint64		tail;			/* of the log at tail_time */
+	TimestampTz tail_time;
 	uint32		moved_end;		/* files were moved when this was the end of what is used, to give back ... */
 	uint32		moved_gain;		/* ... so many extents; 0: they were not, or something was written since */
 	TimestampTz move_after;
@@ -55,6 +57,8 @@ extern List *paimon_agenda_tables(void);
 extern void paimon_agenda_visited(Oid relid, int work, const PaimonVisit *visit);
 /* A compaction came back, ours or a helper's: when to look at the table again. */
 extern void paimon_agenda_compacted(Oid relid, bool compacted);
+/* How far the log has come: a table that much is written to does not rest, though it be long between two flushes. */
+extern void paimon_agenda_written(Oid relid, uint64 tail);
 /* After a helper's visit. */
 extern void paimon_agenda_news(Oid relid, int news);
 

@@ -15,7 +15,8 @@
 
 #define STALL_MAX_MS	5000
 #define RECLAIM_MAX_MS	30000
-#define TRIM_NAPS		5		/* a table rests when nothing was flushed, compacted or freed for so many naptimes */
+#define TRIM_NAPS		5		/* a table rests when nothing was flushed, compacted or freed for so many naptimes, ... */
+#define BUSY_BYTES		(1024 * 1024)	/* ... and less than that was written a second */
 #define TRIM_BUSY_MS	60000	/* one that does not rest is looked at all the same after this */
 #define MOVE_FIRST_MS	60000	/* after files were moved and the fork has not become shorter: the next time after this, then twice as long ... */
 #define MOVE_MAX_MS		3600000
@@ -147,6 +148,21 @@ paimon_agenda_visited(Oid relid, int work, const PaimonVisit *visit)
 	}
 	else if (visit->outcome == PAIMON_WORK_BLOCKED || visit->failed)
 		s->reclaim_after = TimestampTzPlusMilliseconds(now, STALL_MAX_MS);
+}
+
+void
+paimon_agenda_written(Oid relid, uint64 tail)
+{
+	PaimonTableState *s = paimon_agenda_of(relid);
+	TimestampTz now = GetCurrentTimestamp();
+	long		ms = TimestampDifferenceMilliseconds(s->tail_time, now);
+
+	if (ms < 1000)
+		return;
+	if (s->tail_time != 0 && tail > s->tail && (tail - s->tail) / BUSY_BYTES * 1000 >= (uint64) ms)
+		s->trim_after = TimestampTzPlusMilliseconds(now, TRIM_NAPS * paimon_naptime);
+	s->tail = tail;
+	s->tail_time = now;
 }
 
 void

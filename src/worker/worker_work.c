@@ -155,6 +155,8 @@ paimon_worker_flush_due(bool *later)
 		PaimonVisit visit;
 
 		CHECK_FOR_INTERRUPTS();
+		if (!paimon_my_slot->helper)
+			paimon_agenda_written(list[i].relid, list[i].tail);
 		if (list[i].sweep && !paimon_my_slot->helper && paimon_failure_next_try(MyDatabaseId, list[i].relid, false, -1) <= now)
 			paimon_worker_visit(list[i].relid, list[i].storage_id, PAIMON_WORK_RECLAIM | PAIMON_WORK_SWEEP, -1, NULL, &visit);
 		if (!list[i].due)

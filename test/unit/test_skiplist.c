@@ -229,6 +229,56 @@ check_list(PaimonArena *arena, uint32_t count)
 	CHECK(list.bytes >= (uint64_t) count * offsetof(PaimonSkipNode, next));
 }
 
+static int
+by_key(const void *a, const void *b)
+{
+	const Record *x = a;
+	const Record *y = b;
+	int			c = paimon_bytes_cmp(x->key, x->key_len, y->key, y->key_len);
+
+	return c != 0 ? c : (x->pos > y->pos) - (x->pos < y->pos);
+}
+
+/* Stretches in the order of keys, with a place that moves on, between single inserts; sometimes it moves on and nothing is inserted. */
+static void
+check_sorted(PaimonArena *arena, uint32_t count)
+{
+	PaimonSkipList list;
+	uint64_t	rng = unit_rand() | 1;
+	static Record records[1000];
+
+	nmodel = 0;
+	paimon_skip_init(&list);
+	while (nmodel < count)
+	{
+		int			n = 1 + (int) unit_below(unit_below(2) == 0 ? 10 : 999);
+		PaimonSkipPlace place;
+
+		for (int i = 0; i < n; i++)
+			next_record(&records[i], nmodel + i);
+		qsort(records, n, sizeof(Record), by_key);
+		paimon_skip_start_place(&place);
+		for (int i = 0; i < n && nmodel < count; i++)
+		{
+			if (unit_below(20) == 0)
+				continue;
+			paimon_skip_move_place(&list, arena, records[i].key, records[i].key_len, &place);
+			if (unit_below(20) == 0)
+				continue;
+			CHECK_EQ(insert(&list, arena, &rng, &records[i], &place), PAIMON_OK);
+			model_insert(&records[i]);
+		}
+		check_all(&list, arena);
+		next_record(&records[0], nmodel);
+		if (nmodel < count)
+		{
+			CHECK_EQ(insert(&list, arena, &rng, &records[0], NULL), PAIMON_OK);
+			model_insert(&records[0]);
+		}
+	}
+	check_all(&list, arena);
+}
+
 /* Largest nodes, too large ones, no memory. */
 static void
 check_limits(Pool *pool)
@@ -334,6 +384,7 @@ main(int argc, char **argv)
 	paimon_arena_init_private(&arena, &state, &alloc);
 	check_list(&arena, MAX_RECORDS);
 	check_list(&arena, 10 + (uint32_t) unit_below(100));	/* a second list in the same arena */
+	check_sorted(&arena, MAX_RECORDS);
 
 	paimon_arena_state_init(&state);
 	paimon_arena_attach(&arena, &state, pool.base, pool_get, &pool);
