@@ -14,11 +14,11 @@
 #include "worker/agenda.h"
 
 #define STALL_MAX_MS	5000
-#define RECLAIM_MAX_MS	30000
+#define RECLAIM_MAX_MS	10000
 #define TRIM_NAPS		5		/* a table rests when nothing was flushed, compacted or freed for so many naptimes, ... */
 #define BUSY_BYTES		(1024 * 1024)	/* ... and less than that was written a second */
 #define TRIM_BUSY_MS	60000	/* one that does not rest is looked at all the same after this */
-#define MOVE_FIRST_MS	60000	/* after files were moved and the fork has not become shorter: the next time after this, then twice as long ... */
+#define MOVE_FIRST_MS	15000	/* after files were moved and the fork has not become shorter: the next time after this, then twice as long ... */
 #define MOVE_MAX_MS		3600000
 
 static HTAB *states = NULL;
