@@ -22,6 +22,8 @@ typedef struct PaimonScanDesc
 	PaimonTable *table;
 	PaimonReader *reader;		/* opened at the first fetch */
 	MemoryContext cxt;
+	const int16 *columns;		/* of the slot that it fetches into, or NULL; see paimon_slot_set_columns */
+	int			ncolumns;
 	bool		in_unit;		/* parallel: working on a unit */
 	bool		exhausted;
 	bool		on_row;			/* `last` is the ctid of the row given last */

@@ -124,6 +124,8 @@ paimon_scan_open(PaimonScanDesc *scan)
 	spec.forward = true;
 	spec.whole = true;
 	spec.nokey = true;
+	spec.columns = scan->columns;
+	spec.ncolumns = scan->ncolumns;
 	scan->reader = paimon_reader_begin(&spec);
 	MemoryContextSwitchTo(old);
 }
@@ -161,6 +163,7 @@ begin_fetching(PaimonScanDesc *scan, TupleTableSlot *slot)
 		scan->table = paimon_table_get_as(scan->base.rs_rd, slot->tts_tupleDescriptor);
 		MemoryContextSwitchTo(old);
 	}
+	scan->columns = paimon_slot_columns(slot, &scan->ncolumns);
 	paimon_scan_open(scan);
 }
 

@@ -31,6 +31,8 @@ open_bucket(PaimonScanDesc *scan, int bucket, bool forward, PaimonBytes from)
 	spec.snapshot = scan->base.rs_snapshot;
 	spec.bucket = bucket;
 	spec.forward = forward;
+	spec.columns = scan->columns;
+	spec.ncolumns = scan->ncolumns;
 	if (from.data != NULL)
 	{
 		uint8	   *key = memcpy(palloc(Max(from.len, 1)), from.data, from.len);

@@ -407,8 +407,8 @@ typedef struct PaimonColumn
 	PaimonPacked dict_packed;	/* dictionary of words */
 	PaimonSeq	seq;			/* items, or dictionary of byte strings */
 	uint64_t   *dict;			/* whole dictionary as words, once decoded */
-	uint64_t   *values;			/* whole column, once decoded */
-	bool	   *nulls;
+	const uint64_t *values;		/* whole column, once decoded */
+	const bool *nulls;
 } PaimonColumn;
 
 extern PaimonResult paimon_column_load_head(PaimonGroupContext *g, PaimonColumn *c, PaimonCursor *out);

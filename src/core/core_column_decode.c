@@ -221,6 +221,10 @@ decode_by_dict(PaimonGroupContext *g, PaimonColumn *c, uint64_t *out)
 	return PAIMON_OK;
 }
 
+/* What a column without a value decodes to, in every group: nothing need be made. */
+static const uint64_t no_values[PAIMON_GROUP_MAX_ROWS];
+static const bool no_nulls[PAIMON_GROUP_MAX_ROWS] = {[0 ... PAIMON_GROUP_MAX_ROWS - 1] = true};
+
 /* Moves items, which are at the end of values[], to their rows; null rows get 0. */
 static PaimonResult
 spread(PaimonGroupContext *g, PaimonColumn *c, uint64_t *values)
@@ -233,7 +237,7 @@ spread(PaimonGroupContext *g, PaimonColumn *c, uint64_t *values)
 	for (uint32_t i = 0; i < g->nrows; i++)
 	{
 		/* src never runs behind i: they meet when no nulls are left */
-		nulls[i] = c->bitmap == NULL || bitmap_null(c->bitmap, i);
+		nulls[i] = bitmap_null(c->bitmap, i);
 		values[i] = nulls[i] ? 0 : values[src++];
 	}
 	c->nulls = nulls;
@@ -252,6 +256,12 @@ paimon_column_values(PaimonGroupContext *g, PaimonColumn *c)
 		return PAIMON_OK;
 	if ((r = load(g, c)) != PAIMON_OK)
 		return r;
+	if (c->entry.null_count == g->nrows)
+	{
+		c->values = no_values;
+		c->nulls = no_nulls;
+		return PAIMON_OK;
+	}
 	values = paimon_core_alloc(&g->a, g->nrows * sizeof(uint64_t));
 	if (values == NULL)
 		return PAIMON_NO_MEMORY;

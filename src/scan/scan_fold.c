@@ -34,19 +34,35 @@ drop_held(void *arg)
 	f->nheld = 0;
 }
 
+/* The table's plan for some of its columns. */
+static const PaimonMergePlan *
+project_plan(const PaimonTable *table, const int16 *columns, int ncolumns)
+{
+	bool	   *wanted = palloc0_array(bool, table->plan->ncolumns + 1);
+	PaimonAllocator alloc;
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		if (columns[i] < table->plan->ncolumns)
+			wanted[columns[i]] = true;
+	}
+	paimon_merge_allocator(CurrentMemoryContext, &alloc);
+	return paimon_merge_plan_project(table->plan, wanted, &alloc);
+}
+
 PaimonFolder *
-paimon_folder_begin(const PaimonTable *table, Relation rel, bool stored, bool oldest)
+paimon_folder_begin(const PaimonTable *table, Relation rel, bool stored, bool oldest, const int16 *columns, int ncolumns)
 {
 	PaimonFolder *f = palloc0_object(PaimonFolder);
 
 	/* messages show a key's values to those who may see them anyway; what is stored raises none */
 	bool		show_key = !stored && pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_SELECT) == ACLCHECK_OK;
 
-	f->plan = table->plan;
+	f->plan = columns != NULL && !stored ? project_plan(table, columns, ncolumns) : table->plan;
 	f->cxt = CurrentMemoryContext;
 	f->stored = stored;
 	f->oldest = oldest;
-	f->merger = paimon_merger_begin(pstrdup(RelationGetRelationName(rel)), table->desc, table->plan, show_key);
+	f->merger = paimon_merger_begin(pstrdup(RelationGetRelationName(rel)), table->desc, f->plan, show_key);
 	f->callback.func = drop_held;
 	f->callback.arg = f;
 	MemoryContextRegisterResetCallback(f->cxt, &f->callback);

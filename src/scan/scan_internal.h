@@ -278,8 +278,11 @@ typedef struct PaimonFolder
 	uint32		rows_room;
 } PaimonFolder;
 
-/* In CurrentMemoryContext, whose end gives references back. */
-extern PaimonFolder *paimon_folder_begin(const PaimonTable *table, Relation rel, bool stored, bool oldest);
+/*
+ * In CurrentMemoryContext, whose end gives references back.  columns (or NULL): of what is seen only these attributes are of interest; others are neither
+ * decoded nor folded, unless these need them.
+ */
+extern PaimonFolder *paimon_folder_begin(const PaimonTable *table, Relation rel, bool stored, bool oldest, const int16 *columns, int ncolumns);
 /* Lets go of what the present key holds. */
 extern void paimon_folder_reset(PaimonFolder *folder);
 /* Keeps a group open until then. */

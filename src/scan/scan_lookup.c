@@ -58,7 +58,7 @@ paimon_lookup_begin(PaimonTable *table, Relation rel, Snapshot snapshot)
 	lookup->cxt = cxt;
 	lookup->call_cxt = AllocSetContextCreate(cxt, "paimon lookup row", ALLOCSET_SMALL_SIZES);
 	if (table->merges)
-		lookup->folder = paimon_folder_begin(table, rel, false, false);
+		lookup->folder = paimon_folder_begin(table, rel, false, false, NULL, 0);
 	paimon_scanstate_open(&lookup->state, table, rel, snapshot);
 	if (lookup->state.levels != NULL && lookup->state.levels->nfiles > 0)
 	{

@@ -63,7 +63,7 @@ reader_make(const PaimonReadSpec *spec)
 	reader->bucket_cxt = AllocSetContextCreate(cxt, "paimon reader bucket", ALLOCSET_SMALL_SIZES);
 	reader->section_cxt = AllocSetContextCreate(cxt, "paimon reader section", ALLOCSET_DEFAULT_SIZES);
 	if (spec->table->merges)
-		reader->folder = paimon_folder_begin(spec->table, spec->rel, spec->stored, !spec->deletes);
+		reader->folder = paimon_folder_begin(spec->table, spec->rel, spec->stored, !spec->deletes, spec->columns, spec->ncolumns);
 	MemoryContextSwitchTo(old);
 	return reader;
 }

@@ -272,6 +272,30 @@ check_random(uint32_t rounds)
 	}
 }
 
+/* A column without values is the same whether or not its nulls are listed. */
+static void
+check_absent(void)
+{
+	UnitGroup	g;
+	uint8_t    *listed = NULL;
+	uint8_t    *absent = NULL;
+	uint32_t	len = 0;
+	uint32_t	len2 = 0;
+
+	unit_arena_reset(&made);
+	unit_group_make(&g, &made_alloc, 777, 3, 40, 1);
+	g.nulls[1] = paimon_core_alloc(&made_alloc, 777 * sizeof(bool));
+	memset(g.nulls[1], true, 777 * sizeof(bool));
+	check_group(&g);
+	unit_arena_reset(&coded);
+	CHECK_EQ(paimon_group_encode(&g.in, &coded_alloc, &listed, &len), PAIMON_OK);
+	g.values[1] = NULL;
+	g.nulls[1] = NULL;
+	CHECK_EQ(paimon_group_encode(&g.in, &coded_alloc, &absent, &len2), PAIMON_OK);
+	CHECK_EQ(len2, len);
+	CHECK(memcmp(listed, absent, len) == 0);
+}
+
 /* Values and keys of megabytes among small and empty ones; one row's text opens one unit. */
 static void
 check_large(void)
@@ -480,6 +504,7 @@ main(int argc, char **argv)
 	check_bad_input();
 	check_columns_changed();
 	check_duplicate_keys();
+	check_absent();
 	check_large();
 	check_no_memory();
 	check_random(60);
