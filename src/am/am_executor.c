@@ -3,8 +3,8 @@
  * am_executor.c
  *	  When a plan starts: what it cannot do on our tables as it is.
  *
- * Parallel workers do not see what this transaction has not yet written (it is in our private buffer): then the plan is run by the leader alone
- * (H22).  ON CONFLICT and MERGE need some preparation (am_upsert.c).
+ * Parallel workers do not see what this transaction has not yet written (it is in our private buffer), nor may they call
+ * users' functions that are not declared parallel safe: then the plan is run by the leader alone (H22).  ON CONFLICT and MERGE need some preparation (am_upsert.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +14,7 @@
 #include "access/xact.h"
 #include "am/am.h"
 #include "executor/executor.h"
+#include "merge/merge_server.h"
 #include "nodes/plannodes.h"
 #include "utils/memutils.h"
 
@@ -70,9 +71,9 @@ forget_changing_sub(SubXactEvent event, SubTransactionId sub, SubTransactionId p
 		nchanging--;
 }
 
-/* Does the plan read a table with unwritten rows of this transaction? */
+/* Does the plan read a table with unwritten rows of this transaction, or one that a user's function merges that is not parallel safe? */
 static bool
-reads_unwritten(PlannedStmt *stmt)
+must_be_serial(PlannedStmt *stmt)
 {
 	ListCell   *lc;
 
@@ -83,10 +84,10 @@ reads_unwritten(PlannedStmt *stmt)
 		if (rte->rtekind == RTE_RELATION && RELKIND_HAS_STORAGE(rte->relkind) && paimon_is_table(rte->relid))
 		{
 			Relation	rel = relation_open(rte->relid, NoLock);
-			bool		unwritten = paimon_buffer_has_rows(paimon_storage_id(rel));
+			bool		serial = paimon_buffer_has_rows(paimon_storage_id(rel)) || !paimon_merge_parallel_safe(paimon_table_get(rel, false)->plan);
 
 			relation_close(rel, NoLock);
-			if (unwritten)
+			if (serial)
 				return true;
 		}
 	}
@@ -99,7 +100,7 @@ executor_start(QueryDesc *desc, int eflags)
 	PlannedStmt *stmt = desc->plannedstmt;
 
 	note_changing(desc);
-	if (stmt->parallelModeNeeded && reads_unwritten(stmt))
+	if (stmt->parallelModeNeeded && must_be_serial(stmt))
 	{
 		PlannedStmt *serial = makeNode(PlannedStmt);
 

@@ -364,7 +364,8 @@ remove_below(PaimonTable *table, Relation rel, const PaimonTarget *target, Comma
 }
 
 /*
- * May the row be deleted?  False: that has no effect.  `moves`: by an UPDATE that changes its key.
+ * May the row be deleted?  False: that has no effect.  `moves`: by an UPDATE that changes its key.  A foreign key's ON DELETE CASCADE counts on an effect: only
+ * its statements run with that flag.
  */
 static bool
 check_removal(const PaimonTable *table, Relation rel, const PaimonTarget *target, bool moves)
@@ -376,6 +377,11 @@ check_removal(const PaimonTable *table, Relation rel, const PaimonTarget *target
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot change the key of a row of table \"%s\"", RelationGetRelationName(rel)),
 				 errdetail("With option \"ignore-delete\" the row cannot go from where it is.")));
+	if (InNoForceRLSOperation())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a foreign key cannot delete rows of table \"%s\"", RelationGetRelationName(rel)),
+				 errdetail("With option \"ignore-delete\" they would stay, and refer to nothing.")));
 	return false;
 }
 

@@ -32,6 +32,9 @@ extern PaimonMergePlan *paimon_merge_plan_table(const char *relname, TupleDesc t
 struct PaimonRowDesc;
 extern PaimonMergePlan *paimon_merge_plan_relation(Relation rel, const struct PaimonRowDesc *desc);
 
+/* May the rows be merged in parallel workers, and while there are any?  Not by users' functions that are not declared so. */
+extern bool paimon_merge_parallel_safe(const PaimonMergePlan *plan);
+
 /* Memory for plans and folds: of a memory context. */
 extern void paimon_merge_allocator(MemoryContext cxt, PaimonAllocator *alloc);
 
@@ -73,6 +76,7 @@ typedef struct PaimonMergeType
 	/* a user's function */
 	FmgrInfo	function;
 	Oid			owner;
+	bool		parallel_safe;
 	FmgrInfo	fit;			/* brings its result to the column's length or precision; fn_oid invalid: there is none */
 } PaimonMergeType;
 

@@ -185,6 +185,7 @@ paimon_merge_find_function(void *owner, PaimonMergeColumn *col, const char *name
 	{
 		fmgr_info_cxt(oid, &t->function, t->cxt);
 		t->owner = *(Oid *) owner;
+		t->parallel_safe = proc->proparallel == PROPARALLEL_SAFE;
 		if (!find_fit(t))
 			code = refuse(error, PAIMON_PLAN_BAD_TYPE, "function \"%s\" for column \"%s\" needs a type whose elements have no length or precision, not %s", name, col,
 						  format_type_with_typemod(t->type, t->typmod));
@@ -193,4 +194,17 @@ paimon_merge_find_function(void *owner, PaimonMergeColumn *col, const char *name
 	}
 	ReleaseSysCache(tuple);
 	return code;
+}
+
+bool
+paimon_merge_parallel_safe(const PaimonMergePlan *plan)
+{
+	for (int i = 0; plan != NULL && i < plan->naggs; i++)
+	{
+		const PaimonMergeColumn *col = &plan->columns[plan->aggs[i]];
+
+		if (col->agg->id == PAIMON_AGG_USER && !paimon_merge_type(col)->parallel_safe)
+			return false;
+	}
+	return true;
 }

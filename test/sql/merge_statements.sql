@@ -138,5 +138,14 @@ INSERT INTO ms_child VALUES (1, 7, NULL);
 COMMIT;
 SELECT * FROM ms_child ORDER BY k;
 DELETE FROM ms_parent WHERE id = 1;
+-- ON DELETE CASCADE where deletes have no effect
+CREATE TABLE ms_ignore (k int PRIMARY KEY, p int REFERENCES ms_parent ON DELETE CASCADE) USING paimon WITH ("ignore-delete" = true);
+INSERT INTO ms_parent VALUES (3);
+INSERT INTO ms_ignore VALUES (3, 3);
+DELETE FROM ms_ignore;
+DELETE FROM ms_parent WHERE id = 3;
+ALTER TABLE ms_ignore RESET ("ignore-delete");
+DELETE FROM ms_parent WHERE id = 3;
+SELECT count(*) FROM ms_ignore;
 EXPLAIN (COSTS OFF) MERGE INTO ms_a t USING (VALUES (1)) s(k) ON t.k = s.k WHEN MATCHED THEN DELETE;
-DROP TABLE ms_a, ms_b, ms_p, ms_f, ms_u, ms_child, ms_parent;
+DROP TABLE ms_a, ms_b, ms_p, ms_f, ms_u, ms_child, ms_ignore, ms_parent;

@@ -161,6 +161,23 @@ CREATE TABLE mv_fits (id int PRIMARY KEY, v varchar(5)[]) USING paimon WITH ("me
 DROP TABLE mv_fit;
 DROP FUNCTION mv_text, mv_plus, mv_texts, mv_set;
 
+-- a function that may not be called while a query runs in parallel: it then does not
+CREATE FUNCTION mv_catch(int, int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS $$ BEGIN RETURN $1 / $2; EXCEPTION WHEN division_by_zero THEN RETURN $1 + 1; END $$;
+CREATE TABLE mv_parallel (id int PRIMARY KEY, n int) USING paimon WITH ("merge-engine" = 'aggregation', "fields.n.aggregate-function" = 'mv_catch');
+INSERT INTO mv_parallel SELECT g % 1000, g % 3 FROM generate_series(1, 4000) g;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(n) FROM mv_parallel;
+SELECT count(*), sum(n) FROM mv_parallel;
+SELECT paimon.compact('mv_parallel') > 0;
+SELECT count(*), sum(n) FROM mv_parallel;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+DROP TABLE mv_parallel;
+DROP FUNCTION mv_catch;
+
 -- an UPDATE in the course of which the rows that it reads are spilled: it sees merged rows, not what was inserted
 CREATE TABLE mv_spill (id int PRIMARY KEY, n int, t text, pad text, op text) USING paimon WITH ("merge-engine" = 'aggregation', "fields.n.aggregate-function" = 'sum',
 	"fields.t.aggregate-function" = 'listagg', "fields.t.ignore-retract" = true, "rowkind.field" = 'op', "write-buffer-size" = '64 kb');

@@ -105,7 +105,12 @@ class Statements:
                 for _, kind, values in records_of(letter, n, self.row(n, session)) if n in before else []:
                     admitted(self.spec, kind, values)
         except Refused:
-            self.refused(session, sql)
+            try:
+                self.refused(session, sql)
+            except ServerError as error:        # a duplicate may come first
+                if error.sqlstate != '23505':
+                    raise
+                self.driver.run(session, 'ROLLBACK TO refused; RELEASE refused')
             return
         self.run(session, 'SAVEPOINT merge')
         try:
