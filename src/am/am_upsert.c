@@ -45,11 +45,13 @@ typedef struct Leaves
 } Leaves;
 
 static Leaves leaves;
+static bool leaves_changed;		/* since leaves_of began to look */
 
 static void
 forget_leaves(Datum arg, Oid relid)
 {
 	leaves.parent = InvalidOid;
+	leaves_changed = true;
 }
 
 void
@@ -104,16 +106,16 @@ leaves_of(Oid parent)
 
 	if (leaves.parent == parent)
 		return &leaves;
-	/* What changes meanwhile makes us look again next time. */
-	leaves.parent = parent;
+	/* Looking at a partition may wait and fail, and what changes meanwhile makes us look again next time. */
+	leaves.parent = InvalidOid;
+	leaves_changed = false;
 	children = find_all_inheritors(parent, NoLock, NULL);
 	foreach(lc, children)
 		look_at_leaf(lfirst_oid(lc), &result);
 	list_free(children);
-	leaves.ours = result.ours;
-	leaves.plain = result.plain;
-	leaves.merges = result.merges;
-	leaves.decides = result.decides;
+	leaves = result;
+	if (leaves_changed)
+		leaves.parent = InvalidOid;
 	return &leaves;
 }
 
