@@ -40,6 +40,7 @@ typedef struct Filler
 	int			nfiles;
 	XLogRecPtr	lsn;
 	double		rows;
+	MemoryContext scratch;		/* of one row */
 } Filler;
 
 static void
@@ -60,22 +61,30 @@ filler_close_run(Filler *f)
 	f->nfiles += n;
 }
 
+/* The kind to write a row with; its payload may lie anywhere, as a short bytea does in a sorted tuple. */
 static uint8
-row_kind(const PaimonTable *table, PaimonBytes key, PaimonBytes payload)
+row_kind(Filler *f, PaimonBytes key, PaimonBytes payload)
 {
+	const PaimonTable *table = f->table;
 	int			natts = table->desc->tupdesc->natts;
+	MemoryContext old;
 	Datum	   *values;
 	bool	   *isnull;
 	uint8		kind;
 
 	if (!table->merges)
 		return PAIMON_KIND_INSERT;
+	if (f->scratch == NULL)
+		f->scratch = AllocSetContextCreate(CurrentMemoryContext, "paimon re-key row", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(f->scratch);
 	values = palloc_array(Datum, natts + 1);
 	isnull = palloc_array(bool, natts + 1);
+	if (((uintptr_t) payload.data & 7) != 0)
+		payload.data = memcpy(palloc(payload.len + 1), payload.data, payload.len);
 	paimon_row_decode(table->desc, key.data, key.len, payload.data, payload.len, natts, values, isnull);
 	kind = paimon_merge_rewrite_kind(table->plan, isnull);
-	pfree(values);
-	pfree(isnull);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(f->scratch);
 	return kind;
 }
 
@@ -100,7 +109,7 @@ filler_add(Filler *f, int bucket, PaimonBytes key, PaimonBytes payload)
 		f->writer = paimon_run_begin(&p);
 		f->bucket = bucket;
 	}
-	paimon_run_add(f->writer, key.data, key.len, row_kind(f->table, key, payload), payload.data, payload.len);
+	paimon_run_add(f->writer, key.data, key.len, row_kind(f, key, payload), payload.data, payload.len);
 	f->rows++;
 }
 
@@ -108,6 +117,8 @@ static void
 filler_finish(Filler *f)
 {
 	filler_close_run(f);
+	if (f->scratch != NULL)
+		MemoryContextDelete(f->scratch);
 	if (f->nfiles == 0)
 		return;
 	if (!XLogRecPtrIsInvalid(f->lsn))
@@ -253,7 +264,6 @@ refuse_duplicate(Relation heap, Relation index, const PaimonRowDesc *desc, Paimo
 static void
 drain(Tuplesortstate *sort, TupleTableSlot *slot, Filler *filler, Relation index)
 {
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "paimon re-key row", ALLOCSET_DEFAULT_SIZES);
 	StringInfoData last;
 	int			last_bucket = -1;
 
@@ -276,7 +286,6 @@ drain(Tuplesortstate *sort, TupleTableSlot *slot, Filler *filler, Relation index
 		appendBinaryStringInfo(&last, (const char *) key.data, key.len);
 		filler_add(filler, bucket, key, payload);
 	}
-	MemoryContextDelete(cxt);
 }
 
 /*
