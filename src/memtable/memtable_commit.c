@@ -5,7 +5,7 @@
  *	  registered level-0 runs.
  *
  * Order of things in pre-commit, and why it cannot deadlock unseen or lose anything, is in README.md.  In short: files first and their
- * WAL flushed; then the tables' modify locks (large commits), in OID order; then the appends, which may wait for holders of key locks;
+ * WAL flushed; then the tables' modify locks (large commits), in OID order; then the appends, to all tables together, which may wait for holders of key locks;
  * last the publish locks, in OID order, held until the commit record is written.
  *
  *-------------------------------------------------------------------------
@@ -37,6 +37,7 @@ typedef struct Commit
 	bool		upserts;		/* large: it has blind upserts */
 	PaimonBatchBuilder *batch;	/* small */
 	uint64		nrecords;		/* in the batch */
+	PaimonLogBatch finished;
 	/* keys of the batch that are blind upserts, to be looked up among the key locks */
 	uint64		nkeys;
 	struct
@@ -49,6 +50,8 @@ typedef struct Commit
 
 void		(*paimon_precommit_flush_hook) (PaimonTable *table, Relation rel) = NULL;
 void		(*paimon_precommit_wait_hook) (PaimonTable *table, Relation rel) = NULL;
+
+#define COMMIT_LOCKS 64			/* append locks that a commit holds at the same time, at most */
 
 /* Large commits that hold their table's bulk slot. */
 static List *bulks = NIL;		/* of PaimonShared */
@@ -264,37 +267,95 @@ lock_batch_keys(Commit *c)
 	}
 }
 
+/* What goes into the log, before any lock of it is taken. */
 static void
-commit_small(Commit *c, bool prepare)
+finish_batch(Commit *c, bool prepare)
 {
-	PaimonTable *table = c->wb->table;
-	PaimonLogBatch batch;
-	TransactionId blocker;
-
-	paimon_batch_finish(c->batch, &batch);
-	batch.header.flags = prepare ? PAIMON_BATCH_PREPARED : 0;
-	paimon_log_pack(c->rel, &batch);
+	paimon_batch_finish(c->batch, &c->finished);
+	c->finished.header.flags = prepare ? PAIMON_BATCH_PREPARED : 0;
+	paimon_log_pack(c->rel, &c->finished);
 	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
 	if (prepare)
 		lock_batch_keys(c);
+}
+
+/*
+ * Takes the append locks of all.  False, and none is taken, if one of the batches' keys is locked by somebody else.
+ */
+static bool
+lock_appends(Commit **small, int n, bool prepare, TransactionId *blocker)
+{
+	for (int i = 0; i < n; i++)
+	{
+		paimon_append_lock(small[i]->wb->table->shared);
+		if (prepare || !find_blocker(small[i], blocker))
+			continue;
+		for (; i >= 0; i--)
+			paimon_append_unlock(small[i]->wb->table->shared);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Appends the batches of up to COMMIT_LOCKS tables, all of which are locked meanwhile, in the order given: so of two transactions that write to several tables the same one is
+ * the later in each of them.
+ */
+static void
+append_small(Commit **small, int n, bool prepare)
+{
+	TransactionId blocker;
+
+	for (int i = 0; i < n; i++)
+		finish_batch(small[i], prepare);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		paimon_append_lock(table->shared);
-		if (prepare || !find_blocker(c, &blocker))
+		if (lock_appends(small, n, prepare, &blocker))
 			break;
-		paimon_append_unlock(table->shared);
 		PAIMON_STOP_POINT("append-blocked");
 		XactLockTableWait(blocker, NULL, NULL, XLTW_None);
 	}
-	(void) paimon_shared_append(table->shared, c->rel, GetTopFullTransactionId(), &batch);
-	paimon_append_unlock(table->shared);
+	for (int i = 0; i < n; i++)
+		(void) paimon_shared_append(small[i]->wb->table->shared, small[i]->rel, GetTopFullTransactionId(), &small[i]->finished);
+	for (int i = n - 1; i >= 0; i--)
+		paimon_append_unlock(small[i]->wb->table->shared);
 	PAIMON_STOP_POINT("append-done");
 
-	paimon_shared_appended(table->shared, c->rel, batch.header.len);
-	CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
-	for (uint64 i = 0; i < c->nkeys; i++)
-		paimon_predicate_check(c->rel, c->keys[i].hash);
+	for (int i = 0; i < n; i++)
+	{
+		Commit	   *c = small[i];
+
+		paimon_shared_appended(c->wb->table->shared, c->rel, c->finished.header.len);
+		CheckForSerializableConflictIn(c->rel, NULL, InvalidBlockNumber);
+		for (uint64 k = 0; k < c->nkeys; k++)
+			paimon_predicate_check(c->rel, c->keys[k].hash);
+	}
+}
+
+static int
+by_lock(const void *a, const void *b)
+{
+	const PaimonShared *x = (*(Commit *const *) a)->wb->table->shared;
+	const PaimonShared *y = (*(Commit *const *) b)->wb->table->shared;
+
+	return x < y ? -1 : (x > y ? 1 : 0);
+}
+
+static void
+commit_small(Commit *commits, int n, bool prepare)
+{
+	Commit	  **small = palloc_array(Commit *, Max(n, 1));
+	int			nsmall = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (!commits[i].large && commits[i].nrecords > 0)
+			small[nsmall++] = &commits[i];
+	}
+	qsort(small, nsmall, sizeof(Commit *), by_lock);
+	for (int i = 0; i < nsmall; i += COMMIT_LOCKS)
+		append_small(small + i, Min(nsmall - i, COMMIT_LOCKS), prepare);
 }
 
 /* A write by a callback that runs after our pre-commit: a batch of its own (H29). */
@@ -637,11 +698,7 @@ precommit(bool prepare)
 		if (commits[i].large && commits[i].upserts && commits[i].wb->table->shared != NULL)
 			paimon_lock_modify(commits[i].wb->storage_id, true);
 	}
-	for (int i = 0; i < n; i++)
-	{
-		if (!commits[i].large && commits[i].nrecords > 0)
-			commit_small(&commits[i], prepare);
-	}
+	commit_small(commits, n, prepare);
 	for (int i = 0; i < n; i++)
 	{
 		if (commits[i].large)

@@ -41,7 +41,8 @@ TYPES = {
     'inet': ('inet', ['10.0.0.1', '10.0.0.0/8', '10.0.0.0/24', '::1', '192.168.1.1'], []),
     'money-like': ('numeric(10,2)', ['0', '1', '1.25', '-3.10', '99999.99'], []),
 }
-# Heap answers without its index: btrees of 17.12 and 18.6 give wrong rows, or errors, for some comparisons of rows and of times.
+# Heap answers without its index: a btree of 18.6 gives "timestamp out of range" for some conditions on timestamptz, and one of 17.12 gave rows that its condition
+# excludes, for a comparison of rows.
 BY_HEAP = 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; '
 MANY = ['int', 'bigint', 'text C', 'uuid', 'date', 'timestamptz', 'numeric', 'text']
 OPERATORS = ['=', '<', '<=', '>', '>=']

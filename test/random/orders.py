@@ -2,7 +2,7 @@
 Several sessions feed the same keys at the same time, under each merge engine: what is left must be what some order of the committed transactions gives.
 
 Each record has a token of its own.  listagg keeps all of them, so that it says in which order the records of a key were merged: all that were committed are there
-once and no others, those of a transaction stand together, orders of different keys agree, a transaction that had ended before another began stands before it, and the
+once and no others, those of a transaction stand together, orders of different keys and of two tables agree, a transaction that had ended before another began stands before it, and the
 other functions give what that order gives.  Under the other engines the row must be one that could be the last, or the first.  Looked at in memory, flushed and
 compacted.  Transactions are short ones, ones that write files, with UPDATE, savepoints and rollbacks.
 
@@ -25,6 +25,7 @@ TABLES = {
              {'merge-engine': 'aggregation', 'fields.total.aggregate-function': 'sum', 'fields.largest.aggregate-function': 'max', 'fields.smallest.aggregate-function': 'min',
               'fields.tokens.aggregate-function': 'listagg', 'fields.newest.aggregate-function': 'last_value', 'fields.oldest.aggregate-function': 'first_value',
               'fields.n.aggregate-function': 'sum', 'num-sorted-run.compaction-trigger': '2', 'num-sorted-run.stop-trigger': '100'}),
+    'again': ('k int PRIMARY KEY, tokens text', {'merge-engine': 'aggregation', 'fields.tokens.aggregate-function': 'listagg'}),
     'whole': ('k int PRIMARY KEY, token text, pad text', {'bucket': '2'}),
     'parts': ('k int PRIMARY KEY, ' + ', '.join(c + ' text' for c in PLAIN), {'merge-engine': 'partial-update'}),
     'versions': ('k int PRIMARY KEY, token text, version int, total int, tokens text, other int',
@@ -66,6 +67,8 @@ class Writer(threading.Thread):
             self.conn.query('BEGIN')
             if self.rng.random() < 0.04:
                 self.write_much()
+            elif self.rng.random() < 0.3:
+                self.write_both()
             else:
                 for _ in range(self.rng.choice([1, 1, 2, 3, 5])):
                     self.step()
@@ -94,6 +97,16 @@ class Writer(threading.Thread):
         self.conn.query('INSERT INTO sums VALUES ' + ', '.join("(%d, 1, 1, 1, '%s', '%s', '%s', 1)" % (k, t, t, t) for k, t in rows))
         self.conn.query('INSERT INTO whole VALUES ' + ', '.join("(%d, '%s', repeat('x', 60))" % row for row in rows))
         self.records += [Record('sums', k, t, 1) for k, t in rows] + [Record('whole', k, t) for k, t in rows]
+
+    def write_both(self):
+        """Little, to two tables: both must have it in the same order."""
+        for _ in range(self.rng.choice([1, 2, 3])):
+            key, token, value = self.rng.randrange(self.keys), self.token(), self.rng.randrange(-50, 50)
+            into = ["INSERT INTO sums VALUES (%d, %d, %d, %d, '%s', '%s', '%s', 1)" % (key, value, value, value, token, token, token),
+                    "INSERT INTO again VALUES (%d, '%s')" % (key, token)]
+            for sql in self.rng.sample(into, 2):
+                self.conn.query(sql)
+            self.records += [Record('sums', key, token, value), Record('again', key, token)]
 
     def step(self):
         rng, key, token, value = self.rng, self.rng.randrange(self.keys), self.token(), self.rng.randrange(-50, 50)
@@ -169,7 +182,7 @@ class Check:
             self.fail(table, 'has keys', sorted(rows), 'and not', sorted(wanted))
         return [(key, rows[key], wanted[key]) for key in wanted if key in rows]
 
-    def order(self, key, tokens):
+    def order(self, table, key, tokens):
         """The transactions of a key in their order."""
         names, numbers = [], {}
         for token in tokens:
@@ -177,14 +190,14 @@ class Check:
             if not names or names[-1] != name:
                 names.append(name)
             if number < numbers.get(name, -1):
-                self.fail('sums', key, 'has', token, 'behind a later record of its transaction')
+                self.fail(table, key, 'has', token, 'behind a later record of its transaction')
             numbers[name] = number
         if len(set(names)) != len(names):
-            self.fail('sums', key, 'has records of others between those of one transaction:', tokens)
+            self.fail(table, key, 'has records of others between those of one transaction:', tokens)
         latest = 0
         for name in names:
             if self.times[name][1] < latest:
-                self.fail('sums', key, 'has', name, 'behind one that began after its end')
+                self.fail(table, key, 'has', name, 'behind one that began after its end')
             latest = max(latest, self.times[name][0])
         return names
 
@@ -198,13 +211,20 @@ class Check:
             wanted = (sum(values.values()), max(values.values()), min(values.values()), tokens[-1], tokens[0], len(tokens))
             if row[1:] != tuple(map(str, wanted)):
                 self.fail('sums', key, 'has', row[1:], 'and not', wanted)
-            names = self.order(key, tokens)
-            for first, second in zip(names, names[1:]):
-                after.setdefault(first, set()).add(second)
+            self.follow(after, self.order('sums', key, tokens))
+        for key, (tokens,), records in self.rows('again', ['tokens'], 'again'):
+            if sorted(tokens.split(',')) != sorted(r.token for r in records):
+                self.fail('again', key, 'has', tokens)
+            else:
+                self.follow(after, self.order('again', key, tokens.split(',')))
         self.no_circle(after)
 
+    def follow(self, after, names):
+        for first, second in zip(names, names[1:]):
+            after.setdefault(first, set()).add(second)
+
     def no_circle(self, after):
-        """Keys agree on the order of transactions: those that stand behind nobody are taken away until none is left."""
+        """Keys and tables agree on the order of transactions: those that stand behind nobody are taken away until none is left."""
         before = {}
         for seconds in after.values():
             for second in seconds:
