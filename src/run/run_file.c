@@ -415,8 +415,9 @@ paimon_run_prefetch(PaimonRunFile *file, uint32 group_no)
 /* What a whole-file check counts. */
 typedef struct FileCounts
 {
-	uint64		deletes;		/* keys whose oldest record is a delete marker */
-	uint64		removals;		/* ... a REMOVE */
+	uint64		removals;		/* keys whose oldest record is a REMOVE, ... */
+	uint64		deletes;		/* ... a -D */
+	uint64		retracts;		/* ... a -U */
 	uint64		repeats;
 	uint8		last_kind;		/* of the row before */
 	bool		any;
@@ -428,8 +429,19 @@ file_count_key(FileCounts *counts)
 {
 	if (!counts->any)
 		return;
-	counts->deletes += PAIMON_RUN_IS_DELETE(counts->last_kind);
 	counts->removals += counts->last_kind == PAIMON_KIND_REMOVE;
+	counts->deletes += counts->last_kind == PAIMON_KIND_DELETE;
+	counts->retracts += counts->last_kind == PAIMON_KIND_UPDATE_BEFORE;
+}
+
+/* Whether -D and -U are delete markers depends on the table's options when the file was written. */
+static bool
+deletes_agree(const FileCounts *counts, uint64 ndeletes)
+{
+	uint64		rest = ndeletes - counts->removals;
+
+	return ndeletes >= counts->removals &&
+		(rest == 0 || rest == counts->deletes || rest == counts->retracts || rest == counts->deletes + counts->retracts);
 }
 
 /* One group of a whole-file check. */
@@ -487,7 +499,7 @@ paimon_run_check(PaimonRunFile *file)
 		CHECK_FOR_INTERRUPTS();
 		file_check_group(file, i, &counts);
 	}
-	if (counts.deletes != file->footer.ndeletes && counts.removals != file->footer.ndeletes)
+	if (!deletes_agree(&counts, file->footer.ndeletes))
 		paimon_run_corrupt(file, PG_UINT32_MAX, "number of delete markers disagrees with the footer");
 	if (counts.repeats != file->footer.repeats)
 		paimon_run_corrupt(file, PG_UINT32_MAX, "number of repeated keys disagrees with the footer");

@@ -200,3 +200,15 @@ SELECT paimon.compact('mv_stay', full => false) IS NOT NULL;
 SELECT level, record_count, "deleteRowCount" FROM paimon.files('mv_stay');
 SELECT * FROM mv_stay ORDER BY id;
 DROP TABLE mv_stay;
+
+-- Records that remove and records that stay, in one file: the check of a file knows that the options decide which of them count as delete markers.
+CREATE TABLE mv_kinds (op text, k int PRIMARY KEY, n int) USING paimon WITH ("merge-engine" = 'aggregation', "rowkind.field" = 'op',
+	"aggregation.remove-record-on-delete" = true, "fields.n.aggregate-function" = 'sum', "num-sorted-run.compaction-trigger" = 100);
+INSERT INTO mv_kinds VALUES ('+I', 1, 1), ('+I', 2, 2), ('+I', 3, 3), ('+I', 4, 4);
+SELECT paimon.flush('mv_kinds') \g /dev/null
+INSERT INTO mv_kinds VALUES ('-U', 1, 1), ('-U', 5, 7), ('-D', 2, 2), ('+I', 6, 6);
+DELETE FROM mv_kinds WHERE k = 3;
+SELECT paimon.flush('mv_kinds') \g /dev/null
+SELECT * FROM paimon.verify('mv_kinds');
+SELECT k, n FROM mv_kinds ORDER BY k;
+DROP TABLE mv_kinds;
