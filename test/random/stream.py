@@ -22,6 +22,8 @@ from server import Server                                # noqa: E402
 MAX_WRITE_AMPLIFICATION = 12
 MAX_SIZE = 1.6              # of the compacted size: live files, and the fork,
 FORK_BYTES = 6e6            # which may have that much beside
+# somebody (ANALYZE of the heap table) may keep what is to be freed
+OLD_SNAPSHOTS = "SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type !~ 'paimon'"
 REST = 20                   # seconds without a change: nothing more will come
 MAX_WAIT = 5.0              # seconds
 SLACK = 3                   # runs of transactions that had begun to write: at most one a client
@@ -171,11 +173,11 @@ class Stream:
     def settled(self):
         """All flushed, and until compaction and reclaim leave the table alone: what they want they have done when its size stays the same for long."""
         self.watcher.query("SELECT paimon.flush('%s')" % self.table)
-        until, since, before = time.monotonic() + 90, time.monotonic(), None
+        until, since, before = time.monotonic() + 120, time.monotonic(), None
         while time.monotonic() < until:
             now = (self.watcher.one("SELECT count(*) FROM paimon.compaction_history WHERE \"table\" = '%s'::regclass" % self.table),
                    self.watcher.one("SELECT count(*) FROM paimon.compaction_progress WHERE \"table\" = '%s'::regclass" % self.table), self.sizes())
-            if now != before or now[1] != '0':
+            if now != before or now[1] != '0' or self.watcher.one(OLD_SNAPSHOTS) != '0':
                 since = time.monotonic()
             live, fork = now[2]
             if time.monotonic() - since > (REST if fork > live + FORK_BYTES else 1):
