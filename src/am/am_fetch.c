@@ -96,6 +96,17 @@ fetch_merged(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapsho
 	return found;
 }
 
+/*
+ * A removal is no row, except to triggers for the INSERT that has put it there (rowkind.field): they see what came in.
+ */
+static bool
+is_row(PaimonTable *table, Relation rel, ItemPointer tid, Snapshot snapshot, uint8 kind)
+{
+	if (!paimon_kind_is_removal(kind))
+		return true;
+	return kind != PAIMON_KIND_REMOVE && (snapshot == NULL || snapshot->snapshot_type == SNAPSHOT_ANY) && paimon_tid_own_end(table, rel, tid) > 0;
+}
+
 bool
 paimon_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot)
 {
@@ -110,7 +121,7 @@ paimon_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot,
 		pgstat_count_heap_fetch(rel);
 		return true;
 	}
-	if (!paimon_resolve_tid(table, rel, tid, &row) || paimon_kind_is_removal(row.kind))
+	if (!paimon_resolve_tid(table, rel, tid, &row) || !is_row(table, rel, tid, snapshot, row.kind))
 		return false;
 	paimon_put_row(slot, table, &row, PAIMON_DECODE_SINGLE);
 	if (snapshot != NULL && snapshot->snapshot_type != SNAPSHOT_ANY)

@@ -149,3 +149,19 @@ DELETE FROM ms_parent WHERE id = 3;
 SELECT count(*) FROM ms_ignore;
 EXPLAIN (COSTS OFF) MERGE INTO ms_a t USING (VALUES (1)) s(k) ON t.k = s.k WHEN MATCHED THEN DELETE;
 DROP TABLE ms_a, ms_b, ms_p, ms_f, ms_u, ms_child, ms_ignore, ms_parent;
+
+-- Triggers for an INSERT see the row that came in, deletes and retracts of rowkind.field included.
+CREATE TABLE ms_kinds (k int PRIMARY KEY, op text, v text) USING paimon WITH ("rowkind.field" = 'op');
+CREATE TABLE ms_heard (n serial, op text, k int, seen text);
+CREATE FUNCTION ms_hear() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO ms_heard (op, k, seen) VALUES (TG_NAME, new.k, new.op || new.v); RETURN NULL; END $$;
+CREATE TRIGGER ms_at_once AFTER INSERT ON ms_kinds FOR EACH ROW EXECUTE FUNCTION ms_hear();
+CREATE CONSTRAINT TRIGGER ms_late AFTER INSERT ON ms_kinds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION ms_hear();
+INSERT INTO ms_kinds VALUES (1, '+I', 'a'), (2, '+I', 'b');
+BEGIN;
+DELETE FROM ms_kinds WHERE k = 1;
+INSERT INTO ms_kinds VALUES (1, '-D', 'c'), (2, '-U', 'd'), (3, '-D', 'e'), (4, '+U', 'f');
+COMMIT;
+SELECT op, k, seen FROM ms_heard ORDER BY n;
+SELECT * FROM ms_kinds ORDER BY k;
+DROP TABLE ms_kinds, ms_heard;
+DROP FUNCTION ms_hear;
