@@ -198,13 +198,15 @@ extern bool paimon_is_conflict(ItemPointer tid);
 
 /* am_upsert.c, am_routing.c: ON CONFLICT and MERGE in plans that are about to run */
 struct EState;
-struct QueryDesc;
 struct ModifyTableState;
 struct ResultRelInfo;
 extern void paimon_upsert_init(void);
-extern void paimon_upsert_start(struct QueryDesc *desc, int eflags);
+extern void paimon_upsert_start(struct ModifyTableState *mt, int eflags);
 extern void paimon_open_unique_indexes(struct ResultRelInfo *rri);
 extern void paimon_route_conflicts(struct ModifyTableState *mt);
+
+/* am_values.c */
+extern void paimon_values_start(struct ModifyTableState *mt);
 
 /* am_ddl.c */
 extern void paimon_ddl_hooks_init(void);

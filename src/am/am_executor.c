@@ -4,7 +4,8 @@
  *	  When a plan starts: what it cannot do on our tables as it is.
  *
  * Parallel workers do not see what this transaction has not yet written (it is in our private buffer), nor may they call
- * users' functions that are not declared parallel safe: then the plan is run by the leader alone (H22).  ON CONFLICT and MERGE need some preparation (am_upsert.c).
+ * users' functions that are not declared parallel safe: then the plan is run by the leader alone (H22).  ON CONFLICT and MERGE need some preparation
+ * (am_upsert.c); lists of rows are read in our own way (am_values.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -94,6 +95,26 @@ must_be_serial(PlannedStmt *stmt)
 	return false;
 }
 
+/* The parts of the plan that change tables. */
+static void
+start_changes(QueryDesc *desc, int eflags)
+{
+	MemoryContext old = MemoryContextSwitchTo(desc->estate->es_query_cxt);
+	List	   *parts = desc->estate->es_auxmodifytables;
+	ListCell   *lc;
+
+	if (IsA(desc->planstate, ModifyTableState))
+		parts = lcons(desc->planstate, list_copy(parts));
+	foreach(lc, parts)
+	{
+		ModifyTableState *mt = lfirst_node(ModifyTableState, lc);
+
+		paimon_upsert_start(mt, eflags);
+		paimon_values_start(mt);
+	}
+	MemoryContextSwitchTo(old);
+}
+
 static void
 executor_start(QueryDesc *desc, int eflags)
 {
@@ -113,7 +134,7 @@ executor_start(QueryDesc *desc, int eflags)
 	else
 		standard_ExecutorStart(desc, eflags);
 	if (stmt->commandType != CMD_SELECT || stmt->hasModifyingCTE)
-		paimon_upsert_start(desc, eflags);
+		start_changes(desc, eflags);
 }
 
 static void

@@ -411,8 +411,9 @@ leave_out_deletes(ResultRelInfo *rri)
 	}
 }
 
-static void
-start_modify(ModifyTableState *mt, int eflags)
+/* A part of a plan that changes a table has been started. */
+void
+paimon_upsert_start(ModifyTableState *mt, int eflags)
 {
 	const ModifyTable *plan = (const ModifyTable *) mt->ps.plan;
 	ResultRelInfo *rri = mt->rootResultRelInfo;
@@ -429,18 +430,4 @@ start_modify(ModifyTableState *mt, int eflags)
 		run_as_plain_insert(mt);
 	else if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		prepare_conflicts(mt);
-}
-
-/* After the executor has been started. */
-void
-paimon_upsert_start(QueryDesc *desc, int eflags)
-{
-	MemoryContext old = MemoryContextSwitchTo(desc->estate->es_query_cxt);
-	ListCell   *lc;
-
-	if (IsA(desc->planstate, ModifyTableState))
-		start_modify((ModifyTableState *) desc->planstate, eflags);
-	foreach(lc, desc->estate->es_auxmodifytables)
-		start_modify(lfirst_node(ModifyTableState, lc), eflags);
-	MemoryContextSwitchTo(old);
 }

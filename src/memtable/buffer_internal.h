@@ -11,6 +11,7 @@
 
 #include "storage/buffile.h"
 
+#include "core/core_radix.h"
 #include "memtable/buffer.h"
 
 /*
@@ -43,11 +44,13 @@ bufrecord_payload(const BufRecord *rec)
 }
 
 /* Records ordered by (bucket, key, newest first); immutable, shared by the iterators that were begun on it. */
-typedef struct SortEntry
+typedef PaimonSortItem SortEntry;
+
+static inline BufRecord *
+entry_record(const SortEntry *e)
 {
-	uint64		prefix;
-	BufRecord  *rec;
-} SortEntry;
+	return (BufRecord *) e->ptr;
+}
 
 typedef struct SortedView
 {

@@ -341,6 +341,19 @@ paimon_batch_read_next(PaimonBatchReader *r, PaimonBatchRecord *rec)
 	return true;
 }
 
+PaimonBatchRecord
+paimon_batch_read_again(uint64 position, const uint8 *body, uint32 offset)
+{
+	const uint8 *p = body + (offset - FIRST_OFFSET);
+	uint32       keylen = paimon_get_u16(p + 12);
+
+	return (PaimonBatchRecord) {.position = position + offset,
+								.bucket = paimon_get_u16(p + 14),
+								.kind = (uint8) (paimon_get_u32(p + 8) >> 24),
+								.key = {p + PAIMON_RECORD_HEADER, keylen},
+								.payload = {p + PAIMON_RECORD_HEADER + align8(keylen), paimon_get_u32(p)}};
+}
+
 void
 paimon_batch_report_corrupt(Relation rel, uint64 position, const char *why)
 {

@@ -75,7 +75,7 @@ advance_memory(PaimonBufferIter *it)
 	{
 		while (it->at < it->view_hi)
 		{
-			BufRecord  *rec = e[it->at].rec;
+			BufRecord  *rec = entry_record(&e[it->at]);
 
 			it->mem_lo = it->at;
 			it->at++;
@@ -83,7 +83,7 @@ advance_memory(PaimonBufferIter *it)
 				continue;
 			it->mem = rec;
 			/* older records of the key are of no interest */
-			while (it->at < it->view_hi && same_key(e[it->at].rec, rec))
+			while (it->at < it->view_hi && same_key(entry_record(&e[it->at]), rec))
 				it->at++;
 			it->mem_hi = it->at;
 			return;
@@ -97,16 +97,16 @@ advance_memory(PaimonBufferIter *it)
 			uint64		start = end - 1;
 
 			/* the key's records lie newest first in [start, end) */
-			while (start > it->view_lo && same_key(e[start - 1].rec, e[end - 1].rec))
+			while (start > it->view_lo && same_key(entry_record(&e[start - 1]), entry_record(&e[end - 1])))
 				start--;
 			it->at = start;
 			it->mem_lo = start;
 			it->mem_hi = end;
 			for (uint64 i = start; i < end; i++)
 			{
-				if (visible(it, e[i].rec))
+				if (visible(it, entry_record(&e[i])))
 				{
-					it->mem = e[i].rec;
+					it->mem = entry_record(&e[i]);
 					return;
 				}
 			}
@@ -300,7 +300,7 @@ gather_memory(PaimonBufferIter *it)
 {
 	for (uint64 i = it->mem_lo; i < it->mem_hi; i++)
 	{
-		const BufRecord *rec = it->view->entries[i].rec;
+		const BufRecord *rec = entry_record(&it->view->entries[i]);
 		PaimonBufferRecord *out;
 
 		if (!visible(it, rec))

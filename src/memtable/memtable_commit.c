@@ -67,7 +67,7 @@ live_size(const SortedView *view, uint64 limit)
 
 	for (uint64 i = 0; i < view->n && size <= limit; i++)
 	{
-		const BufRecord *rec = view->entries[i].rec;
+		const BufRecord *rec = entry_record(&view->entries[i]);
 
 		if (paimon_ordinal_is_dead(rec->ordinal))
 			continue;
@@ -100,7 +100,7 @@ build_batch(Commit *c, const SortedView *view)
 	c->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(*c->keys) * Max(view->n, 1));
 	for (uint64 i = 0; i < view->n; i++)
 	{
-		const BufRecord *rec = view->entries[i].rec;
+		const BufRecord *rec = entry_record(&view->entries[i]);
 
 		if (paimon_ordinal_is_dead(rec->ordinal))
 			continue;
@@ -140,7 +140,7 @@ add_merged_key(Commit *c, const SortEntry *e, uint64 lo, uint64 hi, PaimonMerger
 
 	for (uint64 i = lo; i < hi; i++)
 	{
-		const BufRecord *rec = e[i].rec;
+		const BufRecord *rec = entry_record(&e[i]);
 
 		if (paimon_ordinal_is_dead(rec->ordinal))
 			continue;
@@ -198,13 +198,13 @@ build_merged_batch(Commit *c, const SortedView *view, uint64 limit)
 	c->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(*c->keys) * Max(view->n, 1));
 	for (uint64 start = 0; start < view->n; start = end)
 	{
-		const BufRecord *first = view->entries[start].rec;
+		const BufRecord *first = entry_record(&view->entries[start]);
 		uint64		size = paimon_batch_size(c->batch);
 
 		CHECK_FOR_INTERRUPTS();
 		for (end = start; end < view->n; end++)
 		{
-			const BufRecord *rec = view->entries[end].rec;
+			const BufRecord *rec = entry_record(&view->entries[end]);
 
 			if (view->entries[end].prefix != view->entries[start].prefix || rec->bucket != first->bucket || rec->keylen != first->keylen ||
 				memcmp(bufrecord_key(rec), bufrecord_key(first), rec->keylen) != 0)

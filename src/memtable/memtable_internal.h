@@ -61,6 +61,8 @@ typedef struct PaimonBatchReader
 extern void paimon_batch_read_begin(PaimonBatchReader *r, uint64 position, const PaimonBatchHeader *header,
 									const uint8 *body);
 extern bool paimon_batch_read_next(PaimonBatchReader *r, PaimonBatchRecord *rec);
+/* A record that a reader has given before, by its offset from the header's first byte. */
+extern PaimonBatchRecord paimon_batch_read_again(uint64 position, const uint8 *body, uint32 offset);
 extern void paimon_batch_report_corrupt(Relation rel, uint64 position, const char *why) pg_attribute_noreturn();
 
 /* Reads and checks a whole batch, body in the current context; returns the position behind it. */

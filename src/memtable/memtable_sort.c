@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
 #include "memtable/buffer_internal.h"
@@ -19,8 +18,8 @@
 static inline int
 compare_keys(const SortEntry *a, const SortEntry *b)
 {
-	const BufRecord *x = a->rec;
-	const BufRecord *y = b->rec;
+	const BufRecord *x = entry_record(a);
+	const BufRecord *y = entry_record(b);
 
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
@@ -34,12 +33,12 @@ compare_entries(const SortEntry *a, const SortEntry *b)
 {
 	int			c;
 
-	if (a->rec->bucket != b->rec->bucket)
-		return a->rec->bucket < b->rec->bucket ? -1 : 1;
+	if (entry_record(a)->bucket != entry_record(b)->bucket)
+		return entry_record(a)->bucket < entry_record(b)->bucket ? -1 : 1;
 	c = compare_keys(a, b);
 	if (c != 0)
 		return c;
-	return a->rec->ordinal > b->rec->ordinal ? -1 : (a->rec->ordinal < b->rec->ordinal ? 1 : 0);
+	return entry_record(a)->ordinal > entry_record(b)->ordinal ? -1 : (entry_record(a)->ordinal < entry_record(b)->ordinal ? 1 : 0);
 }
 
 /* Of one bucket: looks at the records only when the prefixes are equal. */
@@ -50,7 +49,7 @@ compare_in_bucket(const SortEntry *a, const SortEntry *b)
 
 	if (c != 0)
 		return c;
-	return a->rec->ordinal > b->rec->ordinal ? -1 : (a->rec->ordinal < b->rec->ordinal ? 1 : 0);
+	return entry_record(a)->ordinal > entry_record(b)->ordinal ? -1 : (entry_record(a)->ordinal < entry_record(b)->ordinal ? 1 : 0);
 }
 
 #define ST_SORT sort_bucket
@@ -62,64 +61,24 @@ compare_in_bucket(const SortEntry *a, const SortEntry *b)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* From so many entries on, distribution beats comparison; two passes of so many bits. */
-#define RADIX_MIN	4096
-#define RADIX_BITS	11
-
-static void
-radix_pass(const SortEntry *from, SortEntry *to, uint64 n, int shift)
-{
-	uint64		start[1 << RADIX_BITS] = {0};
-	uint64		sum = 0;
-
-#define RADIX_DIGIT(e) (((e)->prefix >> shift) & ((1 << RADIX_BITS) - 1))
-	for (uint64 i = 0; i < n; i++)
-		start[RADIX_DIGIT(&from[i])]++;
-	for (int d = 0; d < 1 << RADIX_BITS; d++)
-	{
-		uint64		count = start[d];
-
-		start[d] = sum;
-		sum += count;
-	}
-	for (uint64 i = 0; i < n; i++)
-		to[start[RADIX_DIGIT(&from[i])]++] = from[i];
-#undef RADIX_DIGIT
-}
-
-/*
- * Sorts the entries of one bucket.  Many are first distributed by the highest bits in which their prefixes differ, in two passes from the lower to
- * the higher half of these bits; what is equal in all of them, little if keys are spread, is left to comparisons.
- */
+/* Sorts the entries of one bucket. */
 static void
 sort_entries(SortEntry *entries, uint64 n)
 {
-	uint64		differ = 0;
-	int			shift;
-	SortEntry  *other;
-	uint64		lo = 0;
+	int			unsorted = 64;
 
-	if (n >= RADIX_MIN)
-		for (uint64 i = 1; i < n; i++)
-			differ |= entries[i].prefix ^ entries[0].prefix;
-	if (differ == 0)
+	if (n >= PAIMON_RADIX_MIN)
 	{
-		sort_bucket(entries, n);
-		return;
+		SortEntry  *spare = palloc_extended(sizeof(SortEntry) * n, MCXT_ALLOC_HUGE);
+
+		unsorted = paimon_radix_sort(entries, spare, n);
+		pfree(spare);
+		CHECK_FOR_INTERRUPTS();
 	}
-	shift = Max(pg_leftmost_one_pos64(differ) + 1 - 2 * RADIX_BITS, 0);
-	other = palloc_extended(sizeof(SortEntry) * n, MCXT_ALLOC_HUGE);
-	radix_pass(entries, other, n, shift);
-	CHECK_FOR_INTERRUPTS();
-	radix_pass(other, entries, n, shift + RADIX_BITS);
-	pfree(other);
-	CHECK_FOR_INTERRUPTS();
-	while (lo < n)
+	for (uint64 lo = 0; lo < n;)
 	{
-		uint64		hi = lo + 1;
+		uint64		hi = paimon_radix_group_end(entries, n, lo, unsorted);
 
-		while (hi < n && (entries[hi].prefix ^ entries[lo].prefix) >> shift == 0)
-			hi++;
 		if (hi - lo > 1)
 			sort_bucket(entries + lo, hi - lo);
 		lo = hi;
@@ -181,7 +140,7 @@ fill_sorted(WriteBuffer *wb, uint64 from, SortEntry *entries, uint64 n)
 		SortEntry  *e = &entries[nbuckets > 1 ? start[rec->bucket]++ : i];
 
 		e->prefix = paimon_key_prefix(bufrecord_key(rec), rec->keylen);
-		e->rec = rec;
+		e->ptr = rec;
 	}
 	if (nbuckets == 1)
 		sort_entries(entries, n);
@@ -241,7 +200,7 @@ paimon_view_find(const SortedView *view, int bucket, const uint8 *key, uint32 le
 	while (lo < hi)
 	{
 		uint64		mid = lo + (hi - lo) / 2;
-		const BufRecord *rec = view->entries[mid].rec;
+		const BufRecord *rec = entry_record(&view->entries[mid]);
 		int			c;
 
 		if (rec->bucket != (uint32) bucket)

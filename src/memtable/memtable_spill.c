@@ -119,7 +119,7 @@ survey(WriteBuffer *wb, const SortEntry *e, uint64 lo, uint64 hi, SpillRun *run)
 	}
 	for (uint64 i = lo; i < hi; i++)
 	{
-		const BufRecord *rec = e[i].rec;
+		const BufRecord *rec = entry_record(&e[i]);
 
 		if (paimon_ordinal_is_dead(rec->ordinal))
 			continue;
@@ -149,7 +149,7 @@ same_record_key(const BufRecord *a, const BufRecord *b)
 static inline bool
 same_entry_key(const SortEntry *a, const SortEntry *b)
 {
-	return a->prefix == b->prefix && same_record_key(a->rec, b->rec);
+	return a->prefix == b->prefix && same_record_key(entry_record(a), entry_record(b));
 }
 
 /*
@@ -159,10 +159,10 @@ static inline void
 prefetch_record(const SortEntry *e, uint64 i, uint64 end)
 {
 	if (i + PREFETCH_DISTANCE < end)
-		__builtin_prefetch(e[i + PREFETCH_DISTANCE].rec);
+		__builtin_prefetch(entry_record(&e[i + PREFETCH_DISTANCE]));
 	if (i + PREFETCH_REST < end)
 	{
-		const BufRecord *rec = e[i + PREFETCH_REST].rec;
+		const BufRecord *rec = entry_record(&e[i + PREFETCH_REST]);
 		Size		size = MAXALIGN(sizeof(BufRecord)) + MAXALIGN(rec->keylen) + rec->len;
 
 		for (Size at = 64; at < Min(size, PREFETCH_MAX); at += 64)
@@ -225,7 +225,7 @@ spill_merged(WriteBuffer *wb, SpillRun *run, PaimonRunWriter *writer, const Sort
 
 		for (end = start; end < hi && (end == start || same_entry_key(&e[end], &e[start])); end++)
 		{
-			const BufRecord *rec = e[end].rec;
+			const BufRecord *rec = entry_record(&e[end]);
 
 			prefetch_record(e, end, hi);
 			if (paimon_ordinal_is_dead(rec->ordinal))
@@ -276,7 +276,7 @@ spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint6
 	old = MemoryContextSwitchTo(paimon_bufxact.cxt);
 	run = palloc(sizeof(SpillRun));
 	*run = survey_result;
-	run->bucket = e[lo].rec->bucket;
+	run->bucket = entry_record(&e[lo])->bucket;
 	run->seq = paimon_bufxact.next_spill++;
 	/* which of one command's records of a key came first matters as well, where records are merged and somebody has their ctids */
 	if (run->min_cid != run->max_cid || (wb->table->merges && (wb->row_triggers || wb->tids_given)))
@@ -292,7 +292,7 @@ spill_bucket(WriteBuffer *wb, Relation rel, const SortEntry *e, uint64 lo, uint6
 		spill_merged(wb, run, writer, e, lo, hi);
 	for (uint64 i = lo; i < hi && !wb->table->merges; i++)
 	{
-		const BufRecord *rec = e[i].rec;
+		const BufRecord *rec = entry_record(&e[i]);
 		bool		same;
 
 		prefetch_record(e, i, hi);
@@ -326,7 +326,7 @@ paimon_wb_spill(WriteBuffer *wb, Relation rel)
 	view = paimon_wb_sorted(wb);
 	while (lo < view->n)
 	{
-		uint32		bucket = view->entries[lo].rec->bucket;
+		uint32		bucket = entry_record(&view->entries[lo])->bucket;
 		uint64		hi = paimon_view_find(view, bucket, NULL, 0, true);
 		SpillRun   *run;
 
