@@ -527,9 +527,6 @@ paimon_log_record_at(PaimonShared *shared, Relation rel, uint64 position, int *b
 	rec->position = position;
 	rec->kind = r.kind;
 	rec->external = false;
-	rec->xid = (header.flags & (PAIMON_BATCH_COMMITTED | PAIMON_BATCH_ABORTED))
-				   ? InvalidTransactionId
-				   : XidFromFullTransactionId(FullTransactionIdFromU64(header.xid));
 	rec->payload = r.payload;
 	return true;
 }

@@ -363,6 +363,7 @@ typedef struct PaimonViewSource
 	const PaimonArena *arena; /* of the pool or of a private index */
 	uint64             lo;    /* positions of it that count: [lo, hi) */
 	uint64             hi;
+	uint64             shown_before; /* the view shows all records below this position; 0: not known */
 } PaimonViewSource;
 
 /* Gaps between memtables, before the first and behind the last, and the left-over batches. */

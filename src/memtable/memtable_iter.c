@@ -23,10 +23,12 @@
 
 #define MANY_VERSIONS 64 /* of one key in one memtable */
 #define STEPS_BEFORE_SEARCH 8
+#define MANY_RECORDS 512 /* so many are worth a look at all batches first */
+#define PREFETCH_BYTES 128
 
 typedef struct IterSource
 {
-	const PaimonViewSource *src;
+	PaimonViewSource       *src;
 	PaimonSkipIter          it;
 	const PaimonSkipNode   *node;  /* NULL: done */
 	PaimonRef               batch; /* asked last */
@@ -49,6 +51,8 @@ shows(PaimonMemView *view, IterSource *s, const PaimonSkipNode *n)
 {
 	if (n->pos < s->src->lo || n->pos >= s->src->hi)
 		return false;
+	if (n->pos < s->src->shown_before)
+		return true;
 	if (n->batch != s->batch)
 	{
 		s->shown = paimon_memview_shows(view, paimon_arena_ptr(s->src->arena, n->batch));
@@ -65,7 +69,7 @@ compare_nodes(const PaimonSkipNode *a, const PaimonSkipNode *b)
 
 /* Opens the source's list of the bucket; false if it has none. */
 static bool
-open_source(IterSource *s, const PaimonViewSource *src, int bucket)
+open_source(IterSource *s, PaimonViewSource *src, int bucket)
 {
 	const PaimonSkipList *list = paimon_memtable_list(src->mt, src->arena, bucket);
 
@@ -171,14 +175,12 @@ read_external(PaimonMemView *view, PaimonMemRecord *rec)
 static void
 describe_record(const IterSource *s, PaimonMemRecord *rec)
 {
-	const PaimonSkipNode  *n = s->node;
-	const PaimonBatchInfo *b = paimon_arena_ptr(s->src->arena, n->batch);
+	const PaimonSkipNode *n = s->node;
 
 	rec->key.data = paimon_skip_key(n);
 	rec->key.len = n->key_len;
 	rec->position = n->pos;
 	rec->kind = n->kind;
-	rec->xid = b->xid;
 	rec->external = (n->flags & PAIMON_SKIP_EXTERNAL) != 0;
 	rec->payload.data = paimon_skip_payload(n);
 	rec->payload.len = n->payload_len;
@@ -246,22 +248,46 @@ emit(PaimonMemIter *it, PaimonMemRecord *rec)
 }
 
 /* The iterator stands on no record yet; memory in the current context. */
-PaimonMemIter *
-paimon_memiter_begin(PaimonMemView *view, int bucket, bool forward)
+static PaimonMemIter *
+begin(PaimonMemView *view, PaimonViewSource *sources, int nsources, int bucket, bool forward)
 {
-	PaimonMemIter *it = palloc(offsetof(PaimonMemIter, sources) + Max(view->nsources, 1) * sizeof(IterSource));
+	PaimonMemIter *it = palloc(offsetof(PaimonMemIter, sources) + Max(nsources, 1) * sizeof(IterSource));
 
 	it->view = view;
 	it->forward = forward;
 	it->nsources = 0;
 	it->current = -1;
 	it->external = NULL;
-	for (int i = 0; i < view->nsources; i++)
+	for (int i = 0; i < nsources; i++)
 	{
-		if (open_source(&it->sources[it->nsources], &view->sources[i], bucket))
+		if (open_source(&it->sources[it->nsources], &sources[i], bucket))
 			it->nsources++;
 	}
 	return it;
+}
+
+PaimonMemIter *
+paimon_memiter_begin(PaimonMemView *view, int bucket, bool forward)
+{
+	return begin(view, view->sources, view->nsources, bucket, forward);
+}
+
+int
+paimon_memview_nparts(const PaimonMemView *view)
+{
+	return view->nsources;
+}
+
+bool
+paimon_memview_part_has(const PaimonMemView *view, int part, uint64 lo, uint64 hi)
+{
+	return view->sources[part].lo < hi && view->sources[part].hi > lo;
+}
+
+PaimonMemIter *
+paimon_memiter_begin_part(PaimonMemView *view, int part, int bucket, bool forward)
+{
+	return begin(view, &view->sources[part], 1, bucket, forward);
 }
 
 bool
@@ -327,49 +353,75 @@ search_next_key(PaimonMemIter *it, IterSource *s, const PaimonSkipNode *n)
 	settle_forward(it->view, s);
 }
 
-/* Forward: moves all sources behind the key of the record at hand.  A few records are passed over faster step by step. */
+/* Forward: moves the source behind the key of its record.  A few records are passed over faster step by step. */
 static void
-pass_key(PaimonMemIter *it)
+pass_key(PaimonMemIter *it, IterSource *s)
 {
-	const PaimonSkipNode *n = it->sources[it->current].node;
+	const PaimonSkipNode *n = s->node;
 
-	for (int i = 0; i < it->nsources; i++)
+	for (int steps = 0; s->node != NULL && (s->node == n || compare_nodes(s->node, n) == 0); steps++)
 	{
-		IterSource *s = &it->sources[i];
-		int         steps = 0;
-
-		while (s->node != NULL && (s->node == n || compare_nodes(s->node, n) == 0))
-		{
-			CHECK_FOR_INTERRUPTS();
-			if (steps++ < STEPS_BEFORE_SEARCH)
-				advance(it, s);
-			else
-				search_next_key(it, s, n);
-			PAIMON_STOP_POINT("reader-leaves-record");
-		}
+		if (steps < STEPS_BEFORE_SEARCH)
+			advance(it, s);
+		else
+			search_next_key(it, s, n);
+		PAIMON_STOP_POINT("reader-leaves-record");
 	}
+}
+
+/* Finds out up to where all batches of a source are shown, so that their records need not ask. */
+static void
+know_shown(PaimonMemView *view, PaimonViewSource *src)
+{
+	PaimonRef ref = __atomic_load_n(&src->mt->first_batch, __ATOMIC_ACQUIRE);
+
+	while (ref != PAIMON_NO_REF)
+	{
+		PaimonBatchInfo *b = paimon_arena_ptr(src->arena, ref);
+
+		CHECK_FOR_INTERRUPTS();
+		if (!paimon_memview_shows(view, b))
+			break;
+		src->shown_before = b->end;
+		ref = __atomic_load_n(&b->next, __ATOMIC_ACQUIRE);
+	}
+}
+
+/* Nodes inserted together lie in memory in the order of their keys: what lies behind this one comes soon. */
+static inline void
+prefetch_behind(const PaimonSkipNode *n)
+{
+	const char *behind = (const char *) n + paimon_skip_payload_offset(n->height, n->key_len) + n->payload_len;
+
+	__builtin_prefetch(behind + PREFETCH_BYTES);
+	__builtin_prefetch(behind + PREFETCH_BYTES + 64);
 }
 
 int
 paimon_memiter_newest(PaimonMemIter *it, uint64 lo, uint64 hi, PaimonMemRecord *recs, int max)
 {
-	int n = 0;
+	IterSource *s = &it->sources[0];
+	int         n = 0;
 
-	Assert(it->forward);
-	while (it->current >= 0 && n < max)
+	Assert(it->forward && it->nsources <= 1);
+	if (it->current < 0)
+		return 0;
+	if (max >= MANY_RECORDS && s->src->shown_before == 0)
+		know_shown(it->view, s->src);
+	while (s->node != NULL && n < max)
 	{
-		IterSource *s = &it->sources[it->current];
-
 		CHECK_FOR_INTERRUPTS();
+		prefetch_behind(s->node);
 		if (s->node->pos >= lo && s->node->pos < hi)
 		{
 			describe_record(s, &recs[n++]);
-			pass_key(it);
+			pass_key(it, s);
 		}
 		else
 			advance(it, s);
-		(void) choose(it);
 	}
+	if (s->node == NULL)
+		it->current = -1;
 	return n;
 }
 

@@ -98,6 +98,7 @@ add_source(PaimonMemView *view, PaimonMemtable *mt, const PaimonArena *arena, ui
 	s->arena = arena;
 	s->lo = lo;
 	s->hi = hi;
+	s->shown_before = 0;
 }
 
 static void

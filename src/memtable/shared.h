@@ -122,7 +122,6 @@ typedef struct PaimonMemRecord
 	PaimonBytes   key;
 	uint64        position; /* of the record in the log */
 	uint8         kind;     /* PaimonRowKind */
-	TransactionId xid;      /* writer; Invalid if frozen */
 	PaimonBytes   payload;  /* 8-aligned */
 	bool          external; /* the payload goes when the iterator moves; else it stays as long as the view */
 } PaimonMemRecord;
@@ -162,6 +161,13 @@ extern bool paimon_memview_empty(PaimonMemView *view, int bucket);
  * key are all given. forward false: (key descending, position descending within the key).
  */
 extern PaimonMemIter *paimon_memiter_begin(PaimonMemView *view, int bucket, bool forward);
+/*
+ * A view has parts, newest first, which have no positions in common.  A merge that can take them one by one saves itself the merge within the iterator.
+ * Whether the part has any of the positions [lo, hi); an iterator over it.
+ */
+extern int            paimon_memview_nparts(const PaimonMemView *view);
+extern bool           paimon_memview_part_has(const PaimonMemView *view, int part, uint64 lo, uint64 hi);
+extern PaimonMemIter *paimon_memiter_begin_part(PaimonMemView *view, int part, int bucket, bool forward);
 extern bool           paimon_memiter_first(PaimonMemIter *it, PaimonMemRecord *rec);
 /* First record with key >= (forward) or <= (backward) the given one. */
 extern bool paimon_memiter_seek(PaimonMemIter *it, const uint8 *key, uint32 len, PaimonMemRecord *rec);
@@ -171,7 +177,7 @@ extern bool paimon_memiter_next(PaimonMemIter *it, PaimonMemRecord *rec);
  */
 extern bool paimon_memiter_next_key(PaimonMemIter *it, PaimonMemRecord *rec);
 /*
- * Forward: of the record at hand and those behind it, at positions [lo, hi), up to `max`, of each key only the newest.  Payloads that the memtable does not hold (`external`) are not
+ * Forward, over one part: of the record at hand and those behind it, at positions [lo, hi), up to `max`, of each key only the newest.  Payloads that the memtable does not hold (`external`) are not
  * read: data is NULL.  Returns how many; what is behind them is at hand then (false, as after next, once less than `max` were given).
  */
 extern int paimon_memiter_newest(PaimonMemIter *it, uint64 lo, uint64 hi, PaimonMemRecord *recs, int max);

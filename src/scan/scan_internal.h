@@ -107,8 +107,9 @@ typedef struct PaimonSource
 
 extern PaimonSource *paimon_source_run(const PaimonScanState *state, const PaimonKeyRange *range, int bucket,
 									   PaimonFileRow **files, int nfiles, bool forward, bool whole);
+/* Of a part of the view, the records at positions [pos_lo, pos_hi). */
 extern PaimonSource *paimon_source_memory(const PaimonScanState *state, const PaimonKeyRange *range, int bucket,
-										  PaimonMemView *view, uint64 pos_lo, uint64 pos_hi, bool forward);
+										  PaimonMemView *view, int part, uint64 pos_lo, uint64 pos_hi, bool forward);
 extern PaimonSource *paimon_source_buffer(const PaimonScanState *state, const PaimonKeyRange *range, int bucket, bool forward);
 
 /* Goes to the first row in range; m.done if there is none. */
@@ -169,12 +170,36 @@ paimon_source_row_kind(const PaimonSource *source)
 
 #define PAIMON_WINDOW_SOURCES 16	/* at most */
 
-typedef struct PaimonWindow PaimonWindow;
+typedef struct PaimonWindowRow
+{
+	PaimonSource *source;
+	uint32		row;
+} PaimonWindowRow;
+
+/* The rest of it is scan_window.c's. */
+typedef struct PaimonWindow
+{
+	PaimonWindowRow *next;		/* the rows at hand that have not been given */
+	PaimonWindowRow *end;
+} PaimonWindow;
 
 /* Sources, newest first, each on its first row. */
 extern PaimonWindow *paimon_window_begin(PaimonSource **sources, int nsources);
+extern PaimonSource *paimon_window_more(PaimonWindow *window);
+
 /* The source that has the next key's newest record, on that row until the next call; NULL at the end. */
-extern PaimonSource *paimon_window_next(PaimonWindow *window);
+static inline PaimonSource *
+paimon_window_next(PaimonWindow *window)
+{
+	PaimonSource *source;
+
+	if (window->next == window->end)
+		return paimon_window_more(window);
+	source = window->next->source;
+	source->row = window->next->row;
+	window->next++;
+	return source;
+}
 
 /* ---- the reader (scan_reader.c, scan_unit.c) ---- */
 

@@ -334,10 +334,16 @@ paimon_reader_close_bucket(PaimonReader *reader)
 	MemoryContextReset(reader->bucket_cxt);
 }
 
+static inline PaimonMemView *
+view_of(const PaimonReader *reader)
+{
+	return reader->inputs != NULL ? reader->inputs->view : reader->state.view;
+}
+
 static inline bool
 reader_has_view(const PaimonReader *reader, int bucket)
 {
-	PaimonMemView *view = reader->inputs != NULL ? reader->inputs->view : reader->state.view;
+	PaimonMemView *view = view_of(reader);
 
 	return view != NULL && !paimon_memview_empty(view, bucket);
 }
@@ -413,10 +419,13 @@ part_in_range(const PaimonReader *reader, const PaimonSectionPart *part)
 static void
 add_log(PaimonReader *reader, uint64 lo, uint64 hi)
 {
-	PaimonMemView *view = reader->inputs != NULL ? reader->inputs->view : reader->state.view;
+	PaimonMemView *view = view_of(reader);
 
-	if (reader->has_view && lo < hi)
-		add_source(reader, paimon_source_memory(&reader->state, &reader->range, reader->bucket, view, lo, hi, reader->spec.forward));
+	for (int i = 0; reader->has_view && i < paimon_memview_nparts(view); i++)
+	{
+		if (paimon_memview_part_has(view, i, lo, hi))
+			add_source(reader, paimon_source_memory(&reader->state, &reader->range, reader->bucket, view, i, lo, hi, reader->spec.forward));
+	}
 }
 
 /*
@@ -458,6 +467,16 @@ make_sources(PaimonReader *reader, PaimonSection *section)
 	add_log(reader, 0, log_end);
 }
 
+/*
+ * The buffer, the runs, and what the log has between them: runs cut the log into intervals, and an interval's end cuts a part of the view; one part, the
+ * left-over batches, may be in all intervals.
+ */
+static int
+max_sources(const PaimonReader *reader, const PaimonSection *section)
+{
+	return 1 + section->nparts + 2 * (section->nparts + 1) + (reader->has_view ? paimon_memview_nparts(view_of(reader)) : 0);
+}
+
 /* Begins a section; false if it has no rows in range. */
 static bool
 open_section(PaimonReader *reader, PaimonSection *section)
@@ -469,7 +488,7 @@ open_section(PaimonReader *reader, PaimonSection *section)
 	reader->section_callback.arg = reader;
 	MemoryContextRegisterResetCallback(reader->section_cxt, &reader->section_callback);
 	old = MemoryContextSwitchTo(reader->section_cxt);
-	reader->sources = palloc_array(PaimonSource *, 2 * section->nparts + 2);
+	reader->sources = palloc_array(PaimonSource *, max_sources(reader, section));
 	reader->in_section = true;
 	make_sources(reader, section);
 	if (reader->folder == NULL && reader->nsources == 1 && reader->sources[0]->kind != PAIMON_SOURCE_MEMORY)

@@ -57,13 +57,13 @@ paimon_source_run(const PaimonScanState *state, const PaimonKeyRange *range, int
 
 PaimonSource *
 paimon_source_memory(const PaimonScanState *state, const PaimonKeyRange *range, int bucket,
-					 PaimonMemView *view, uint64 pos_lo, uint64 pos_hi, bool forward)
+					 PaimonMemView *view, int part, uint64 pos_lo, uint64 pos_hi, bool forward)
 {
 	PaimonSource *s = source_make(PAIMON_SOURCE_MEMORY, state, range, bucket, forward);
 
 	s->pos_lo = pos_lo;
 	s->pos_hi = pos_hi;
-	s->mem = paimon_memiter_begin(view, bucket, forward);
+	s->mem = paimon_memiter_begin_part(view, part, bucket, forward);
 	return s;
 }
 
@@ -654,12 +654,17 @@ paimon_source_ref(PaimonSource *s, PaimonRowRef *ref, bool with_key)
 	ref->key = paimon_source_key(s);
 	if (s->kind == PAIMON_SOURCE_MEMORY)
 	{
-		PaimonMemRecord rec = *paimon_source_record(s);
+		const PaimonMemRecord *rec = paimon_source_record(s);
 
-		if (rec.external && s->gathered != NULL)
-			paimon_memiter_payload(s->mem, &rec);
-		ref->payload = rec.payload;
-		paimon_log_position_to_tid(s->state->rel, s->state->table->storage_id, rec.position, &ref->tid);
+		ref->payload = rec->payload;
+		if (rec->external && s->gathered != NULL)
+		{
+			PaimonMemRecord large = *rec;
+
+			paimon_memiter_payload(s->mem, &large);
+			ref->payload = large.payload;
+		}
+		paimon_log_position_to_tid(s->state->rel, s->state->table->storage_id, rec->position, &ref->tid);
 	}
 	else
 	{

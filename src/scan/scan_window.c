@@ -6,7 +6,9 @@
  * Sorted runs show the first eight bytes of a whole row group's keys as an array of numbers, and of the log's records such arrays are gathered.  As long as no source leaves its
  * array, the merge is a walk over these: find the source with the smallest number and the second smallest number; all rows of the one that are below the other come next, without
  * another look at anybody.  Where numbers are equal the keys are compared, the newest source gives its row, the others pass over theirs.  What comes of it is
- * a list of segments (source, row, number of rows), which the reader hands out before the sources move on: so rows given stay valid.
+ * a list of rows, which the reader hands out before the sources move on: so rows given stay valid.
+ *
+ * Which source comes next, and with how many rows, cannot be foretold by the processor either; so what is done most is done without branches.
  *
  * A window ends where a source must move in another way than to its array's next row: at an array's end, and behind a record of the write buffer.
  *
@@ -21,7 +23,8 @@
 #include "port/pg_bitutils.h"
 #include "scan/scan_internal.h"
 
-#define WINDOW_SEGMENTS 512
+#define WINDOW_ROWS 1024
+#define ROWS_AT_ONCE 4
 
 /* A source as the merge sees it.  Its own position (source->row) is where the reader hands out rows. */
 typedef struct Lane
@@ -31,32 +34,29 @@ typedef struct Lane
 	const uint64 *prefixes;		/* of the array; NULL: not decoded yet, only the row at hand's number is known */
 	uint32		row;			/* next row to be merged */
 	uint32		end;			/* of the rows in this array */
+	uint32		key_len;		/* with prefixes: if all keys of the array have this length, and are no longer than their first bytes; else 0 */
 	bool		leave;			/* must move on before the next window: at its array's end, or behind its record */
 } Lane;
 
-typedef struct Segment
+typedef struct Window
 {
-	PaimonSource *source;
-	uint32		row;
-	uint32		count;
-} Segment;
-
-struct PaimonWindow
-{
+	PaimonWindow base;
 	int			nlanes;			/* newest first; sources that are done have none */
 	uint64		order[PAIMON_WINDOW_SOURCES];	/* first bytes of each lane's next key */
 	Lane		lanes[PAIMON_WINDOW_SOURCES];
 
-	int			nsegments;
-	int			next_segment;
-	uint32		left;			/* rows left of the segment at hand, after the present one */
-	PaimonSource *source;		/* of the segment at hand */
-	Segment		segments[WINDOW_SEGMENTS];
-};
+	uint32		nrows;
+	PaimonWindowRow rows[WINDOW_ROWS + ROWS_AT_ONCE];
+
+	/* behind them, perhaps, all that is left of one lane's array */
+	int			rest_lane;		/* -1: no such, or begun */
+	PaimonSource *source;		/* of those begun */
+	uint32		left;			/* of these, after the present one */
+} Window;
 
 /* The lane takes its source's position. */
 static void
-lane_enter(PaimonWindow *window, int i)
+lane_enter(Window *window, int i)
 {
 	Lane	   *lane = &window->lanes[i];
 	PaimonSource *s = lane->source;
@@ -65,6 +65,9 @@ lane_enter(PaimonWindow *window, int i)
 	lane->leave = false;
 	lane->has_rows = s->kind != PAIMON_SOURCE_BUFFER;
 	lane->prefixes = s->kind == PAIMON_SOURCE_MEMORY ? s->prefixes : NULL;
+	lane->key_len = 0;
+	if (lane->prefixes != NULL && s->fixed_len <= sizeof(uint64))
+		lane->key_len = s->fixed_len;
 	lane->row = lane->has_rows ? s->row : 0;
 	lane->end = lane->has_rows ? s->row_hi : 1;
 }
@@ -72,11 +75,13 @@ lane_enter(PaimonWindow *window, int i)
 PaimonWindow *
 paimon_window_begin(PaimonSource **sources, int nsources)
 {
-	PaimonWindow *window = palloc_object(PaimonWindow);
+	Window	   *window = palloc_object(Window);
 
 	Assert(nsources <= PAIMON_WINDOW_SOURCES);
 	window->nlanes = nsources;
-	window->nsegments = window->next_segment = 0;
+	window->nrows = 0;
+	window->base.next = window->base.end = window->rows;
+	window->rest_lane = -1;
 	window->left = 0;
 	window->source = NULL;
 	for (int i = 0; i < nsources; i++)
@@ -86,12 +91,12 @@ paimon_window_begin(PaimonSource **sources, int nsources)
 			paimon_source_gather(sources[i]);
 		lane_enter(window, i);
 	}
-	return window;
+	return &window->base;
 }
 
 /* Sources that ended the last window move on; those that are done lose their lanes. */
 static void
-leave_window(PaimonWindow *window)
+leave_window(Window *window)
 {
 	int			n = 0;
 
@@ -119,29 +124,27 @@ leave_window(PaimonWindow *window)
 	window->nlanes = n;
 }
 
-static void
-add_segment(PaimonWindow *window, Lane *lane, uint32 row, uint32 count)
+static inline void
+add_row(Window *window, int i, uint32 row)
 {
-	Segment    *segment = &window->segments[window->nsegments++];
-
-	segment->source = lane->source;
-	segment->row = row;
-	segment->count = count;
+	window->rows[window->nrows++] = (PaimonWindowRow) {window->lanes[i].source, row};
 }
 
 static inline void
 load_prefixes(Lane *lane)
 {
-	if (lane->prefixes == NULL)
+	if (unlikely(lane->prefixes == NULL))
 	{
 		paimon_source_load_prefixes(lane->source);
 		lane->prefixes = lane->source->prefixes;
+		if (lane->source->fixed_len <= sizeof(uint64))
+			lane->key_len = lane->source->fixed_len;
 	}
 }
 
 /* A lane goes on to a row; true if that is the end of its array. */
 static inline bool
-lane_move(PaimonWindow *window, int i, uint32 row)
+lane_move(Window *window, int i, uint32 row)
 {
 	Lane	   *lane = &window->lanes[i];
 
@@ -154,7 +157,7 @@ lane_move(PaimonWindow *window, int i, uint32 row)
 
 /* The key of a lane's next row, for comparisons: set in a copy, since the source's own is where rows are handed out. */
 static void
-lane_key(PaimonWindow *window, int i, PaimonMergeSource *key)
+lane_key(Window *window, int i, PaimonMergeSource *key)
 {
 	Lane	   *lane = &window->lanes[i];
 	PaimonSource *s = lane->source;
@@ -179,7 +182,7 @@ lane_key(PaimonWindow *window, int i, PaimonMergeSource *key)
 
 /* Lanes of the set whose next keys are equal and smallest, of those that begin alike. */
 static uint32
-smallest_keys(PaimonWindow *window, uint32 lanes)
+smallest_keys(Window *window, uint32 lanes)
 {
 	PaimonMergeSource best = {0};
 	uint32		same = 0;
@@ -205,41 +208,42 @@ smallest_keys(PaimonWindow *window, uint32 lanes)
 	return same;
 }
 
-/* Is the lane's next key no longer than its first bytes?  Its length then, else 0. */
-static inline uint32
-short_key(Lane *lane)
+/* Are the next keys of two lanes, which begin alike, surely equal? */
+static inline bool
+same_short_keys(const Lane *a, const Lane *b)
 {
-	if (!lane->has_rows)
-		return 0;
-	load_prefixes(lane);
-	return lane->source->fixed_len <= sizeof(uint64) ? lane->source->fixed_len : 0;
+	return a->key_len != 0 && a->key_len == b->key_len;
 }
 
 /*
- * Some lanes' next keys begin alike: finds the smallest, gives the newest source's row, and moves all that have the key.  True if the window ends.
+ * Some lanes' next keys begin alike, that of lane `first` being the newest: finds the smallest, gives the newest source's row, and moves all that have the
+ * key.  True if the window ends.
  */
 static bool
-merge_equal(PaimonWindow *window, uint64 order)
+merge_equal(Window *window, int first, uint64 order)
 {
-	uint32		alike = 0;
-	uint32		same;
-	uint32		len;
+	uint32		same = 0;
+	uint32		len = PG_UINT32_MAX;
 	bool		ends = false;
-	Lane	   *newest;
-
-	for (int i = 0; i < window->nlanes; i++)
-		alike |= (uint32) (window->order[i] == order) << i;
+	int			newest;
 
 	/* short keys of one length that begin alike are equal */
-	newest = &window->lanes[pg_rightmost_one_pos32(alike)];
-	len = short_key(newest);
-	for (uint32 rest = alike; rest != 0 && len != 0; rest &= rest - 1)
-		if (short_key(&window->lanes[pg_rightmost_one_pos32(rest)]) != len)
-			len = 0;
-	same = len != 0 ? alike : smallest_keys(window, alike);
+	for (int i = first; i < window->nlanes; i++)
+	{
+		Lane	   *lane = &window->lanes[i];
 
-	newest = &window->lanes[pg_rightmost_one_pos32(same)];
-	add_segment(window, newest, newest->row, 1);
+		if (window->order[i] != order)
+			continue;
+		if (lane->has_rows)
+			load_prefixes(lane);
+		same |= 1U << i;
+		len = len == PG_UINT32_MAX || len == lane->key_len ? lane->key_len : 0;
+	}
+	if (len == 0)
+		same = smallest_keys(window, same);
+
+	newest = pg_rightmost_one_pos32(same);
+	add_row(window, newest, window->lanes[newest].row);
 	for (; same != 0; same &= same - 1)
 	{
 		int			i = pg_rightmost_one_pos32(same);
@@ -269,53 +273,82 @@ group_before(const Lane *lane, uint64 limit)
 	return paimon_key_prefix(end->data, end->len) < limit;
 }
 
+/* Adds the rows from `row` on, which is one, that are below the limit, as long as the window has room.  Returns the first that it did not add. */
+static uint32
+add_rows_below(Window *window, int i, uint32 row, uint64 limit)
+{
+	const Lane *lane = &window->lanes[i];
+	const uint64 *prefixes = lane->prefixes;
+	PaimonWindowRow *out = &window->rows[window->nrows];
+	PaimonWindowRow *full = &window->rows[WINDOW_ROWS];
+	uint32		below = ROWS_AT_ONCE;
+
+	/* There are few, as a rule. */
+	while (lane->end - row >= ROWS_AT_ONCE && below == ROWS_AT_ONCE && out < full)
+	{
+		below = 0;
+		for (uint32 k = 0; k < ROWS_AT_ONCE; k++)
+		{
+			out[k].source = lane->source;
+			out[k].row = row + k;
+			below += prefixes[row + k] < limit;
+		}
+		out += below;
+		row += below;
+	}
+	if (below == ROWS_AT_ONCE)
+	{
+		for (; row < lane->end && prefixes[row] < limit && out < full; row++)
+			*out++ = (PaimonWindowRow) {lane->source, row};
+	}
+	window->nrows = out - window->rows;
+	return row;
+}
+
 /* Lane i alone has the smallest number, the others are at `limit` or above.  True if the window ends. */
 static bool
-merge_stretch(PaimonWindow *window, int i, uint64 limit)
+merge_stretch(Window *window, int i, uint64 limit)
 {
 	Lane	   *lane = &window->lanes[i];
-	uint32		row = lane->row;
 
 	if (!lane->has_rows)
 	{
-		add_segment(window, lane, 0, 1);
+		add_row(window, i, 0);
 		lane->leave = true;
 		return true;
 	}
 	if (window->nlanes == 1 || group_before(lane, limit))
 	{
-		add_segment(window, lane, row, lane->end - row);
+		window->rest_lane = i;
 		lane->leave = true;
 		return true;
 	}
 	load_prefixes(lane);
-	do
-		row++;
-	while (row < lane->end && lane->prefixes[row] < limit);
-	add_segment(window, lane, lane->row, row - lane->row);
-	return lane_move(window, i, row);
+	return lane_move(window, i, add_rows_below(window, i, lane->row, limit));
 }
 
-/* Fills the list of segments; false at the end. */
-static bool
-merge_window(PaimonWindow *window)
+/* Fills the list of rows; false at the end.  Not part of its caller, which is called for each row. */
+static pg_noinline bool
+merge_window(Window *window)
 {
 	bool		ends = false;
 
 	CHECK_FOR_INTERRUPTS();
 	leave_window(window);
-	window->nsegments = window->next_segment = 0;
+	window->nrows = 0;
+	window->base.next = window->base.end = window->rows;
 	if (window->nlanes == 0)
 		return false;
-	while (!ends && window->nsegments < WINDOW_SEGMENTS)
+	while (!ends && window->nrows < WINDOW_ROWS)
 	{
 		const uint64 *order = window->order;
-		uint64		least = order[0];
+		int			oldest = window->nlanes - 1;
+		uint64		least = PG_UINT64_MAX;
 		uint64		second = PG_UINT64_MAX;
 		int			winner = 0;
 
-		/* without branches: who wins cannot be foretold */
-		for (int i = 1; i < window->nlanes; i++)
+		/* of the newer ones, without branches: who wins cannot be foretold */
+		for (int i = 0; i < oldest; i++)
 		{
 			uint64		o = order[i];
 			bool		less = o < least;
@@ -325,18 +358,34 @@ merge_window(PaimonWindow *window)
 			winner = less ? i : winner;
 			least = less ? o : least;
 		}
-		if (second == least && window->nlanes > 1)
-			ends = merge_equal(window, least);
+
+		/* The oldest source has the most rows, as a rule.  First those of them that are in front of all others'. */
+		if (order[oldest] < least || oldest == 0)
+			ends = merge_stretch(window, oldest, least);
+		if (ends || window->nrows >= WINDOW_ROWS)
+			break;
+		if (second > least && order[oldest] == least && same_short_keys(&window->lanes[winner], &window->lanes[oldest]))
+		{
+			add_row(window, winner, window->lanes[winner].row);
+			ends = lane_move(window, winner, window->lanes[winner].row + 1);
+			ends |= lane_move(window, oldest, window->lanes[oldest].row + 1);
+			continue;
+		}
+		second = Min(second, order[oldest]);
+		if (second == least)
+			ends = merge_equal(window, winner, least);
 		else
 			ends = merge_stretch(window, winner, second);
 	}
+	window->base.end = window->rows + window->nrows;
 	return true;
 }
 
+/* When the rows at hand have been given: what is left of a lane, then the next window. */
 PaimonSource *
-paimon_window_next(PaimonWindow *window)
+paimon_window_more(PaimonWindow *base)
 {
-	Segment    *segment;
+	Window	   *window = (Window *) base;
 
 	if (likely(window->left > 0))
 	{
@@ -344,11 +393,15 @@ paimon_window_next(PaimonWindow *window)
 		window->source->row++;
 		return window->source;
 	}
-	if (window->next_segment == window->nsegments && !merge_window(window))
-		return NULL;
-	segment = &window->segments[window->next_segment++];
-	window->source = segment->source;
-	window->left = segment->count - 1;
-	segment->source->row = segment->row;
-	return segment->source;
+	if (window->rest_lane >= 0)
+	{
+		Lane	   *lane = &window->lanes[window->rest_lane];
+
+		window->source = lane->source;
+		window->source->row = lane->row;
+		window->left = lane->end - lane->row - 1;
+		window->rest_lane = -1;
+		return window->source;
+	}
+	return merge_window(window) ? paimon_window_next(base) : NULL;
 }

@@ -42,6 +42,7 @@ typedef struct Chain
 } Chain;
 
 static HTAB         *chains = NULL;
+static Chain        *last_chain = NULL; /* asked for last; an entry of the table, which stays where it is until all go */
 static MemoryContext chain_context = NULL;
 
 static void
@@ -52,6 +53,7 @@ reset_chains(void)
 	if (chain_context == NULL)
 		chain_context = AllocSetContextCreate(TopMemoryContext, "paimon log chains", ALLOCSET_SMALL_SIZES);
 	chains = NULL;
+	last_chain = NULL;
 	MemoryContextReset(chain_context);
 	ctl.hcxt = chain_context;
 	chains = hash_create("paimon log chains", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
@@ -64,17 +66,19 @@ get_chain(Relation rel, uint64 storage_id)
 	Chain   *chain;
 	bool     found;
 
+	if (last_chain != NULL && last_chain->key.storage_id == storage_id && paimon_locator_equals(last_chain->key.locator, paimon_rel_locator(rel)))
+		return last_chain;
 	memset(&key, 0, sizeof(key));
 	key.locator = paimon_rel_locator(rel);
 	key.storage_id = storage_id;
 	if (chains == NULL)
 		reset_chains();
-	chain = hash_search(chains, &key, HASH_FIND, NULL);
+	chain = last_chain = hash_search(chains, &key, HASH_FIND, NULL);
 	if (chain != NULL)
 		return chain;
 	if (hash_get_num_entries(chains) >= MAX_CHAINS)
 		reset_chains();
-	chain = hash_search(chains, &key, HASH_ENTER, &found);
+	chain = last_chain = hash_search(chains, &key, HASH_ENTER, &found);
 	chain->links = NULL;
 	chain->nlinks = 0;
 	chain->allocated = 0;
@@ -242,13 +246,21 @@ paimon_chain_links(Relation rel, uint64 storage_id, int *nlinks)
 	return chain->links;
 }
 
-/* The extent with that ordinal, among those known. */
+/* The extent with that ordinal, among those known.  Ordinals rise, most by one: it is there or in front of it, where it would be if all did. */
 static bool
 find_link(const Chain *chain, uint64 ordinal, uint32 *extent)
 {
 	int lo = 0;
 	int hi = chain->nlinks - 1;
 
+	if (hi < 0 || ordinal < chain->links[0].ordinal)
+		return false;
+	hi = (int) Min((uint64) hi, ordinal - chain->links[0].ordinal);
+	if (chain->links[hi].ordinal == ordinal)
+	{
+		*extent = chain->links[hi].extent;
+		return true;
+	}
 	while (lo <= hi)
 	{
 		int mid = lo + (hi - lo) / 2;
