@@ -142,9 +142,9 @@ next_row(PlanState *ps)
 	{
 		Datum		value = evaluate(lfirst(lc), econtext, &slot->tts_isnull[column]);
 
-		slot->tts_values[column] = MakeExpandedObjectReadOnly(value, slot->tts_isnull[column],
-															  TupleDescAttr(slot->tts_tupleDescriptor, column)->attlen);
-		column++;
+		if (!IsA(lfirst(lc), Const))
+			value = MakeExpandedObjectReadOnly(value, slot->tts_isnull[column], TupleDescAttr(slot->tts_tupleDescriptor, column)->attlen);
+		slot->tts_values[column++] = value;
 	}
 	MemoryContextSwitchTo(old);
 	return ExecStoreVirtualTuple(slot);

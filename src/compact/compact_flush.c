@@ -233,9 +233,7 @@ write_bucket(Flush *f, PaimonMemView *view, int bucket)
 	PaimonMemIter *it;
 	PaimonMemRecord rec;
 	bool		keep_markers = has_older(f, bucket);
-	uint8		last[PAIMON_KEY_MAX];
-	uint32		last_len = 0;
-	bool		has_last = false;
+	PaimonBytes last = {NULL, 0};	/* lies where the view holds it */
 
 	run_params(f, bucket, &params);
 	writer = paimon_run_begin(&params);
@@ -251,11 +249,9 @@ write_bucket(Flush *f, PaimonMemView *view, int bucket)
 	for (bool more = paimon_memiter_first(it, &rec); more; more = paimon_memiter_next(it, &rec))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (has_last && rec.key.len == last_len && memcmp(rec.key.data, last, last_len) == 0)
+		if (last.data != NULL && paimon_bytes_equal(rec.key.data, rec.key.len, last.data, last.len))
 			continue;
-		memcpy(last, rec.key.data, rec.key.len);
-		last_len = rec.key.len;
-		has_last = true;
+		last = rec.key;
 		if (keep_markers || !paimon_kind_is_removal(rec.kind))
 			(void) paimon_run_add(writer, rec.key.data, rec.key.len, rec.kind, rec.payload.data, rec.payload.len);
 	}

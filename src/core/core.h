@@ -69,6 +69,22 @@ paimon_bytes_cmp(const uint8_t *a, uint32_t alen, const uint8_t *b, uint32_t ble
 	return alen < blen ? -1 : (alen > blen ? 1 : 0);
 }
 
+/* Are they the same?  Most of those asked for are keys of eight bytes. */
+static inline bool
+paimon_bytes_equal(const uint8_t *a, uint32_t alen, const uint8_t *b, uint32_t blen)
+{
+	uint64_t	x;
+	uint64_t	y;
+
+	if (alen != blen)
+		return false;
+	if (alen != sizeof(x))
+		return memcmp(a, b, alen) == 0;
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return x == y;
+}
+
 /* Fixed-width little-endian access at any alignment. */
 static inline uint16_t
 paimon_get_u16(const uint8_t *p)

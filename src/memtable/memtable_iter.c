@@ -139,6 +139,34 @@ settle_backward(PaimonMemView *view, IterSource *s)
 	}
 }
 
+/* Finds out up to where all batches of a source are shown, so that their records need not ask. */
+static void
+know_shown(PaimonMemView *view, PaimonViewSource *src)
+{
+	PaimonRef ref = __atomic_load_n(&src->mt->first_batch, __ATOMIC_ACQUIRE);
+
+	while (ref != PAIMON_NO_REF)
+	{
+		PaimonBatchInfo *b = paimon_arena_ptr(src->arena, ref);
+
+		CHECK_FOR_INTERRUPTS();
+		if (!paimon_memview_shows(view, b))
+			break;
+		src->shown_before = b->end;
+		ref = __atomic_load_n(&b->next, __ATOMIC_ACQUIRE);
+	}
+}
+
+/* Nodes inserted together lie in memory in the order of their keys: what lies behind this one comes soon. */
+static inline void
+prefetch_behind(const PaimonSkipNode *n)
+{
+	const char *behind = (const char *) n + paimon_skip_payload_offset(n->height, n->key_len) + n->payload_len;
+
+	__builtin_prefetch(behind + PREFETCH_BYTES);
+	__builtin_prefetch(behind + PREFETCH_BYTES + 64);
+}
+
 /* Moves a source behind its record. */
 static void
 advance(PaimonMemIter *it, IterSource *s)
@@ -148,6 +176,7 @@ advance(PaimonMemIter *it, IterSource *s)
 	(void) paimon_skip_next(&s->it);
 	if (it->forward)
 	{
+		prefetch_behind(key);
 		settle_forward(it->view, s);
 		return;
 	}
@@ -299,6 +328,9 @@ paimon_memiter_first(PaimonMemIter *it, PaimonMemRecord *rec)
 
 		if (it->forward)
 		{
+			/* a flush wants all of them */
+			if (it->view->mode == PAIMON_VIEW_FLUSH && s->src->shown_before == 0)
+				know_shown(it->view, s->src);
 			(void) paimon_skip_first(&s->it);
 			settle_forward(it->view, s);
 		}
@@ -369,34 +401,6 @@ pass_key(PaimonMemIter *it, IterSource *s)
 	}
 }
 
-/* Finds out up to where all batches of a source are shown, so that their records need not ask. */
-static void
-know_shown(PaimonMemView *view, PaimonViewSource *src)
-{
-	PaimonRef ref = __atomic_load_n(&src->mt->first_batch, __ATOMIC_ACQUIRE);
-
-	while (ref != PAIMON_NO_REF)
-	{
-		PaimonBatchInfo *b = paimon_arena_ptr(src->arena, ref);
-
-		CHECK_FOR_INTERRUPTS();
-		if (!paimon_memview_shows(view, b))
-			break;
-		src->shown_before = b->end;
-		ref = __atomic_load_n(&b->next, __ATOMIC_ACQUIRE);
-	}
-}
-
-/* Nodes inserted together lie in memory in the order of their keys: what lies behind this one comes soon. */
-static inline void
-prefetch_behind(const PaimonSkipNode *n)
-{
-	const char *behind = (const char *) n + paimon_skip_payload_offset(n->height, n->key_len) + n->payload_len;
-
-	__builtin_prefetch(behind + PREFETCH_BYTES);
-	__builtin_prefetch(behind + PREFETCH_BYTES + 64);
-}
-
 int
 paimon_memiter_newest(PaimonMemIter *it, uint64 lo, uint64 hi, PaimonMemRecord *recs, int max)
 {
@@ -411,7 +415,6 @@ paimon_memiter_newest(PaimonMemIter *it, uint64 lo, uint64 hi, PaimonMemRecord *
 	while (s->node != NULL && n < max)
 	{
 		CHECK_FOR_INTERRUPTS();
-		prefetch_behind(s->node);
 		if (s->node->pos >= lo && s->node->pos < hi)
 		{
 			describe_record(s, &recs[n++]);

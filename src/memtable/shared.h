@@ -116,7 +116,7 @@ extern void paimon_shared_appended(PaimonShared *shared, Relation rel, uint32 le
 typedef struct PaimonMemView PaimonMemView;
 typedef struct PaimonMemIter PaimonMemIter;
 
-/* One record as iterators give it; pointers are valid until the iterator moves or the view is released. */
+/* One record as iterators give it; its key stays as long as the view. */
 typedef struct PaimonMemRecord
 {
 	PaimonBytes   key;

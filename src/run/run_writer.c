@@ -75,6 +75,7 @@ struct PaimonRunWriter
 	uint64		hashes_allocated;
 	uint8		last_key[PAIMON_KEY_MAX];	/* of the last group written or row added */
 	uint32		last_key_len;
+	uint64		last_prefix;
 	bool		has_last_key;
 	uint8		last_kind;
 
@@ -489,6 +490,7 @@ writer_remember_hash(PaimonRunWriter *w, uint64 hash)
 static bool
 writer_check_order(PaimonRunWriter *w, const uint8 *key, uint32 keylen)
 {
+	uint64		prefix;
 	int			order;
 
 	if (keylen > PAIMON_KEY_MAX)
@@ -497,7 +499,10 @@ writer_check_order(PaimonRunWriter *w, const uint8 *key, uint32 keylen)
 				 errmsg("key of a row of table \"%s\" is too long", RelationGetRelationName(w->p.rel))));
 	if (!w->has_last_key)
 		return false;
-	order = paimon_bytes_cmp(w->last_key, w->last_key_len, key, keylen);
+	prefix = paimon_key_prefix(key, keylen);
+	if (w->last_prefix < prefix)
+		return false;
+	order = w->last_prefix > prefix ? 1 : paimon_bytes_cmp(w->last_key, w->last_key_len, key, keylen);
 	if (order > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INTERNAL_ERROR),
@@ -538,6 +543,7 @@ writer_begin_row(PaimonRunWriter *w, const uint8 *key, uint32 keylen, uint8 kind
 	{
 		paimon_copy_key(w->last_key, key, keylen);
 		w->last_key_len = keylen;
+		w->last_prefix = paimon_key_prefix(key, keylen);
 		w->has_last_key = true;
 		writer_remember_hash(w, paimon_key_hash(key, keylen));
 	}
