@@ -23,8 +23,8 @@
 #include "utils/acl.h"
 #include "utils/expandeddatum.h"
 
-/* Arguments of a call that is worth looking at. */
-#define CALL_ARGS	2
+/* Arguments of a call that is worth looking at: varchar(value, length, explicit) has so many. */
+#define CALL_ARGS	3
 
 /* The value of a parameter from outside, as core finds it; false if there is anything to complain about. */
 static bool
