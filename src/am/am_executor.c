@@ -95,6 +95,24 @@ must_be_serial(PlannedStmt *stmt)
 	return false;
 }
 
+/*
+ * Rows of a plain INSERT need no index entries: the only index is the key's, which has nothing of its own.  So it need not be opened for each statement and
+ * asked for each row; core opens indexes when it finds none open.
+ */
+static void
+leave_out_index(ModifyTableState *mt)
+{
+	ResultRelInfo *rri = mt->rootResultRelInfo;
+	Relation	rel = rri->ri_RelationDesc;
+
+	if (mt->operation == CMD_INSERT && ((ModifyTable *) mt->ps.plan)->onConflictAction == ONCONFLICT_NONE && rel->rd_rel->relkind == RELKIND_RELATION &&
+		rri->ri_IndexRelationDescs == NULL && paimon_is_table(RelationGetRelid(rel)))
+	{
+		rri->ri_NumIndices = 0;
+		rri->ri_IndexRelationDescs = palloc0_array(Relation, 1);
+	}
+}
+
 /* The parts of the plan that change tables. */
 static void
 start_changes(QueryDesc *desc, int eflags)
@@ -110,6 +128,7 @@ start_changes(QueryDesc *desc, int eflags)
 		ModifyTableState *mt = lfirst_node(ModifyTableState, lc);
 
 		paimon_upsert_start(mt, eflags);
+		leave_out_index(mt);
 		paimon_values_start(mt);
 	}
 	MemoryContextSwitchTo(old);

@@ -30,6 +30,7 @@ typedef struct TableEntry
 } TableEntry;
 
 static HTAB *tables = NULL;
+static TableEntry *last_entry = NULL;	/* asked for last in this transaction: rows are inserted one by one */
 
 /* Contexts of replaced handles: somebody up the stack may still use them. */
 static List *retired = NIL;
@@ -148,6 +149,7 @@ paimon_table_at_end(void)
 	TableEntry *entry;
 	ListCell   *lc;
 
+	last_entry = NULL;
 	if (tables != NULL)
 	{
 		publish_reads();
@@ -278,7 +280,9 @@ paimon_table_get(Relation rel, bool for_write)
 		tables = hash_create("paimon tables", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 
-	entry = hash_search(tables, &locator, HASH_FIND, NULL);
+	if (last_entry == NULL || !paimon_locator_equals(last_entry->locator, locator))
+		last_entry = hash_search(tables, &locator, HASH_FIND, NULL);
+	entry = last_entry;
 	if (entry != NULL && entry->table != NULL && entry->table->valid &&
 		entry->table->relid == RelationGetRelid(rel) &&
 		(entry->table->storage_id != 0 || (!for_write && paimon_storage_id(rel) == 0)))
