@@ -225,6 +225,25 @@ paimon_numeric_pack(const PaimonNumeric *v)
 	return build(v->cls == PAIMON_NUMERIC_NEGATIVE, Max(dscale, 0), v->weight, v->digits, v->ndigits);
 }
 
+/* acc / divisor if nothing is left over.  Nearly all fit 64 bits, for which division costs a tenth. */
+static inline bool
+divide_exactly(unsigned __int128 *acc, uint64 divisor)
+{
+	uint64		low = (uint64) *acc;
+
+	if (*acc > PG_UINT64_MAX)
+	{
+		if (*acc % divisor != 0)
+			return false;
+		*acc /= divisor;
+		return true;
+	}
+	if (low % divisor != 0)
+		return false;
+	*acc = low / divisor;
+	return true;
+}
+
 /* The magnitude of an exact scaled integer, or false. */
 static bool
 scaled_magnitude(const NumericParts *parts, uint64 *magnitude)
@@ -246,9 +265,8 @@ scaled_magnitude(const NumericParts *parts, uint64 *magnitude)
 	exponent = (parts->weight - ((int) parts->ndigits - 1)) * 4 + parts->dscale;
 	if (exponent < 0)
 	{
-		if (exponent < -3 || acc % power_of_ten[-exponent] != 0)
+		if (exponent < -3 || !divide_exactly(&acc, power_of_ten[-exponent]))
 			return false;
-		acc /= power_of_ten[-exponent];
 	}
 	else
 	{

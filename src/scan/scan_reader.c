@@ -572,8 +572,8 @@ next_of_window(PaimonReader *reader, PaimonRowRef *row)
 		s = paimon_window_next(reader->window);
 		if (s == NULL)
 			return false;
-	} while (!reader->spec.deletes && paimon_kind_is_removal(paimon_source_row_kind(s)));
-	paimon_source_ref(s, row, !reader->spec.nokey);
+		paimon_source_ref(s, row, !reader->spec.nokey);
+	} while (!reader->spec.deletes && paimon_kind_is_removal(row->kind));
 	return true;
 }
 
