@@ -61,3 +61,15 @@ ROLLBACK;
 SELECT dml_same();
 DROP FUNCTION dml_same();
 DROP TABLE dml_p, dml_h;
+
+-- a plain INSERT has nothing to tell the key's index, and so does not even lock it; one with ON CONFLICT asks it
+CREATE TABLE dml_index (id int PRIMARY KEY, v int) USING paimon;
+BEGIN;
+INSERT INTO dml_index VALUES (1, 1);
+INSERT INTO dml_index SELECT i, i FROM generate_series(2, 5) i;
+SELECT count(*) FROM pg_locks WHERE relation = 'dml_index_pkey'::regclass AND pid = pg_backend_pid();
+INSERT INTO dml_index VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET v = dml_index.v + excluded.v;
+SELECT count(*) > 0 AS locked FROM pg_locks WHERE relation = 'dml_index_pkey'::regclass AND pid = pg_backend_pid();
+COMMIT;
+SELECT * FROM dml_index ORDER BY id;
+DROP TABLE dml_index;
