@@ -44,6 +44,15 @@ take_param(const Param *param, ExprContext *econtext, Datum *value, bool *isnull
 	return true;
 }
 
+/* A constant or parameter? */
+static bool
+is_plain(const Expr *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	return IsA(expr, Const) || IsA(expr, Param);
+}
+
 /* The value of a constant or parameter; false if it is neither. */
 static bool
 take_plain(const Expr *expr, ExprContext *econtext, Datum *value, bool *isnull)
@@ -59,64 +68,107 @@ take_plain(const Expr *expr, ExprContext *econtext, Datum *value, bool *isnull)
 	return true;
 }
 
+/* What an operator or a function call calls, and with what. */
+typedef struct Call
+{
+	Oid			function;
+	Oid			collation;
+	List	   *args;
+} Call;
+
+/* Is the expression the call of a function of the server itself with plain arguments? */
+static bool
+find_call(const Expr *expr, Call *call)
+{
+	ListCell   *lc;
+
+	if (IsA(expr, OpExpr) && !((const OpExpr *) expr)->opretset)
+		*call = (Call) {((const OpExpr *) expr)->opfuncid, ((const OpExpr *) expr)->inputcollid, ((const OpExpr *) expr)->args};
+	else if (IsA(expr, FuncExpr) && !((const FuncExpr *) expr)->funcretset && !((const FuncExpr *) expr)->funcvariadic)
+		*call = (Call) {((const FuncExpr *) expr)->funcid, ((const FuncExpr *) expr)->inputcollid, ((const FuncExpr *) expr)->args};
+	else
+		return false;
+	if (call->function >= FirstGenbkiObjectId || list_length(call->args) > CALL_ARGS)
+		return false;
+	foreach(lc, call->args)
+	{
+		if (!is_plain(lfirst(lc)))
+			return false;
+	}
+	return true;
+}
+
+/* Is there nothing in the expression that core would have to prepare, or would complain about as it does? */
+static bool
+needs_no_state(const Expr *expr)
+{
+	Call		call;
+
+	return is_plain(expr) || (find_call(expr, &call) && paimon_can_execute(call.function, GetUserId()));
+}
+
 /* The result of a strict function of the server itself whose arguments are plain: of now(), nextval() or $1 + 1; false if it is anything else. */
 static bool
 take_call(Expr *expr, ExprContext *econtext, Datum *value, bool *isnull)
 {
 	LOCAL_FCINFO(fcinfo, CALL_ARGS);
 	FmgrInfo	flinfo;
-	Oid			function;
-	Oid			collation;
-	List	   *args;
+	Call		call;
 	short		nargs = 0;
 	ListCell   *lc;
 
-	if (IsA(expr, OpExpr) && !((OpExpr *) expr)->opretset)
-	{
-		function = ((OpExpr *) expr)->opfuncid;
-		collation = ((OpExpr *) expr)->inputcollid;
-		args = ((OpExpr *) expr)->args;
-	}
-	else if (IsA(expr, FuncExpr) && !((FuncExpr *) expr)->funcretset && !((FuncExpr *) expr)->funcvariadic)
-	{
-		function = ((FuncExpr *) expr)->funcid;
-		collation = ((FuncExpr *) expr)->inputcollid;
-		args = ((FuncExpr *) expr)->args;
-	}
-	else
-		return false;
-	/* core complains if it may not be called */
-	if (function >= FirstGenbkiObjectId || list_length(args) > CALL_ARGS || !paimon_can_execute(function, GetUserId()))
+	if (!find_call(expr, &call))
 		return false;
 	*isnull = false;
-	foreach(lc, args)
+	foreach(lc, call.args)
 	{
 		if (!take_plain(lfirst(lc), econtext, &fcinfo->args[nargs].value, &fcinfo->args[nargs].isnull))
 			return false;
 		*isnull |= fcinfo->args[nargs++].isnull;
 	}
-	fmgr_info(function, &flinfo);
+	fmgr_info(call.function, &flinfo);
 	if (!flinfo.fn_strict || flinfo.fn_stats != TRACK_FUNC_ALL)
 		return false;
-	InvokeFunctionExecuteHook(function);
+	InvokeFunctionExecuteHook(call.function);
 	*value = (Datum) 0;
 	if (*isnull)
 		return true;
 	fmgr_info_set_expr((Node *) expr, &flinfo);
-	InitFunctionCallInfoData(*fcinfo, &flinfo, nargs, collation, NULL, NULL);
+	InitFunctionCallInfoData(*fcinfo, &flinfo, nargs, call.collation, NULL, NULL);
 	*value = FunctionCallInvoke(fcinfo);
 	*isnull = fcinfo->isnull;
 	return true;
 }
 
 static Datum
-evaluate(Expr *expr, ExprContext *econtext, bool *isnull)
+evaluate(Expr *expr, ExprState *state, ExprContext *econtext, bool *isnull)
 {
 	Datum		value;
 
-	if (take_plain(expr, econtext, &value, isnull) || take_call(expr, econtext, &value, isnull))
+	if (state == NULL && (take_plain(expr, econtext, &value, isnull) || take_call(expr, econtext, &value, isnull)))
 		return value;
-	return ExecEvalExpr(ExecInitExpr(expr, NULL), econtext, isnull);
+	return ExecEvalExpr(state != NULL ? state : ExecInitExpr(expr, NULL), econtext, isnull);
+}
+
+/*
+ * The states of a row's expressions, where they need one; NULL if none does.  As in core, all are made before the first is evaluated: what may not be
+ * called is found first.
+ */
+static ExprState **
+prepare_row(List *exprs)
+{
+	ExprState **states = NULL;
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+	{
+		if (needs_no_state(lfirst(lc)))
+			continue;
+		if (states == NULL)
+			states = palloc0_array(ExprState *, list_length(exprs));
+		states[foreach_current_index(lc)] = ExecInitExpr(lfirst(lc), NULL);
+	}
+	return states;
 }
 
 /* The next row of the list: what core's ValuesScan does when there is no condition and no projection. */
@@ -126,6 +178,7 @@ next_row(PlanState *ps)
 	ValuesScanState *node = castNode(ValuesScanState, ps);
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
 	ExprContext *econtext = node->rowcontext;
+	ExprState **states;
 	int			column = 0;
 	MemoryContext old;
 	ListCell   *lc;
@@ -138,9 +191,10 @@ next_row(PlanState *ps)
 		return slot;
 	ReScanExprContext(econtext);
 	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	states = prepare_row(node->exprlists[node->curr_idx]);
 	foreach(lc, node->exprlists[node->curr_idx])
 	{
-		Datum		value = evaluate(lfirst(lc), econtext, &slot->tts_isnull[column]);
+		Datum		value = evaluate(lfirst(lc), states != NULL ? states[column] : NULL, econtext, &slot->tts_isnull[column]);
 
 		if (!IsA(lfirst(lc), Const))
 			value = MakeExpandedObjectReadOnly(value, slot->tts_isnull[column], TupleDescAttr(slot->tts_tupleDescriptor, column)->attlen);

@@ -104,6 +104,16 @@ INSERT INTO p2 VALUES (11, 1, 'x'), (12, int4abs(-1 * length('a')), now()::text)
 PREPARE u AS INSERT INTO p2 VALUES (11, 1, 'x'), (12, int4abs($1), 'y');
 EXECUTE u(-1);
 RESET ROLE;
+-- what may not be called is found before anything of its row is called
+CREATE SEQUENCE before;
+GRANT USAGE ON SEQUENCE before TO iv_user;
+CREATE FUNCTION forbidden() RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+REVOKE EXECUTE ON FUNCTION forbidden() FROM public;
+SET ROLE iv_user;
+INSERT INTO p2 VALUES (11, 1, 'x'), (nextval('before'), 1, forbidden());
+INSERT INTO p2 VALUES (11, nextval('before'), 'x'), (12, nextval('before'), int4abs(-1 * length(now()::text))::text);
+RESET ROLE;
+SELECT last_value, is_called FROM before;
 GRANT EXECUTE ON FUNCTION int4abs(int) TO public;
 SET ROLE iv_user;
 EXECUTE u(-1);
