@@ -483,7 +483,7 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub, void *arg
 	if (prev_object_access)
 		prev_object_access(access, class, object, sub, arg);
 
-	if (class != RelationRelationId || object < FirstNormalObjectId || !IsTransactionState() ||
+	if (class != RelationRelationId || object < FirstUnpinnedObjectId || !IsTransactionState() ||
 		!OidIsValid(paimon_table_am_oid()))
 		return;
 	switch (access)

@@ -601,11 +601,11 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub, void *arg
 	if (prev_object_access)
 		prev_object_access(access, class, object, sub, arg);
 
-	if (class == RelationRelationId && sub > 0 && object >= FirstNormalObjectId &&
+	if (class == RelationRelationId && sub > 0 && object >= FirstUnpinnedObjectId &&
 		(access == OAT_POST_CREATE || access == OAT_POST_ALTER || access == OAT_DROP) &&
 		IsTransactionState() && get_rel_relkind(object) == RELKIND_COMPOSITE_TYPE && OidIsValid(paimon_table_am_oid()))
 		field_changed(object, sub, access);
-	if ((access != OAT_POST_ALTER && access != OAT_POST_CREATE) || object < FirstNormalObjectId || !IsTransactionState() ||
+	if ((access != OAT_POST_ALTER && access != OAT_POST_CREATE) || object < FirstUnpinnedObjectId || !IsTransactionState() ||
 		(class != ProcedureRelationId && class != NamespaceRelationId) || !OidIsValid(paimon_table_am_oid()))
 		return;
 	if (class == ProcedureRelationId)

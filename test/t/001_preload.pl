@@ -55,4 +55,20 @@ $node->restart;
 like($err, qr/must be loaded via shared_preload_libraries/, 'an existing extension asks for the setting');
 
 $node->stop;
+
+# The single-user server of a new cluster gives tables OIDs that no other has: they are ours all the same.
+my $single = PostgreSQL::Test::Cluster->new('single');
+$single->init;
+$single->append_conf('postgresql.conf', "shared_preload_libraries = 'paimon_am'");
+my ($out, $errors);
+run_log(
+	[ 'postgres', '--single', '-D', $single->data_dir, 'postgres' ],
+	'<',
+	\"CREATE EXTENSION paimon_am;\nCREATE TABLE t (k int PRIMARY KEY, v text) USING paimon;\nINSERT INTO t VALUES (1, 'a'), (1, 'b');\n",
+	'>', \$out, '2>', \$errors);
+unlike($errors, qr/ERROR/, 'single-user server: no error');
+$single->start;
+is( $single->safe_psql('postgres', q{SELECT amname, (SELECT v FROM t WHERE k = 1) FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE relname = 't_pkey'}),
+	'paimon_key|b', 'single-user server: the table and its key');
+$single->stop;
 done_testing();
