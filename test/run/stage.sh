@@ -47,7 +47,7 @@ run_unprivileged()
 	local env_vars=(HOME="$tmp/home" PATH="/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin" LANG=C.UTF-8 TZ=UTC)
 
 	shift
-	for name in TESTS SEED ROUNDS RUNS SECONDS_EACH STREAM_SECONDS FUZZ_SECONDS CC TERM ${!PAIMON_@} ${!BENCH_@} ${!DEMO_@}; do
+	for name in TESTS SEED ROUNDS RUNS SECONDS_EACH STREAM_SECONDS FUZZ_SECONDS SIM_ROUNDS CC TERM ${!PAIMON_@} ${!BENCH_@} ${!DEMO_@}; do
 		if [[ -n ${!name:-} ]]; then
 			keep+=("$name=${!name}")
 		fi

@@ -121,9 +121,9 @@ sub _some_op
 	my ($self, $length) = @_;
 	my @tables = ('kv', 'kv', 'kt', 'ap', "own_$self->{model}{session}");
 	my $table = $tables[rand @tables];
-	my $do = (qw(put put put copy upd upd del))[rand 7];
-	my $rows = $length // (1, 1, 1, 3, 10, 40, 120)[rand 7];
-	my ($a, $b) = $do =~ /put|copy/ ? $self->_range($table, $rows) : $self->_old_range($table, $rows);
+	my $do = (qw(put put list copy upd upd del))[rand 7];
+	my $rows = $length // ($do eq 'list' ? 100 : (1, 1, 1, 3, 10, 40, 120)[rand 7]);
+	my ($a, $b) = $do =~ /put|list|copy/ ? $self->_range($table, $rows) : $self->_old_range($table, $rows);
 
 	return { t => $table, do => $do, a => $a, b => $b };
 }
@@ -143,6 +143,7 @@ sub _sql
 	my $where = "i BETWEEN $op->{a} AND $op->{b} AND i % 8 = $self->{model}{session}";
 	my $f = 'repeat(md5(i || \':\' || %s), 1 + %s %% 5)';
 
+	return "INSERT INTO $op->{t} VALUES " . _values($n, $op) if $op->{do} eq 'list';
 	$where = 'k = ' . ($key{ $op->{t} } =~ s/\bi\b/$op->{a}/gr) if $op->{do} =~ /upd|del/ && $op->{a} == $op->{b} && $op->{a} % 3;
 	return "TRUNCATE $op->{t}" if $op->{do} eq 'trunc';
 	return "DELETE FROM $op->{t} WHERE $where" if $op->{do} eq 'del';
@@ -151,17 +152,34 @@ sub _sql
 		$op->{t}, $key{ $op->{t} }, $n, $n, $n, $op->{a}, $op->{b}, STRIDE);
 }
 
-sub _copy_data
+# The rows of an operation: [k, i, n, f].
+sub _rows
 {
-	my ($self, $n, $op) = @_;
-	my $data = '';
+	my ($n, $op) = @_;
+	my @rows;
 
 	for (my $i = $op->{a}; $i <= $op->{b}; $i += STRIDE)
 	{
-		my $k = $op->{t} eq 'kt' ? 'x' . ($i % 100) . "-$i" : $i;
-		$data .= "$k\t$i\t$n\t" . filler($i, $n) . "\n";
+		push @rows, [ $op->{t} eq 'kt' ? 'x' . ($i % 100) . "-$i" : $i, $i, $n, filler($i, $n) ];
 	}
-	return $data;
+	return @rows;
+}
+
+# As a list of constants; some rows have calls that nobody evaluates beforehand, and expressions.
+sub _values
+{
+	my ($n, $op) = @_;
+	my @rows = map {
+		my ($k, $i, undef, $f) = @$_;
+		($i % 3 ? "('$k', $i" : "('$k', $i + 0 * pg_backend_pid()") . ", $n, " . ($i % 5 ? "'$f')" : "array_to_string('{$f}'::text[], ''))");
+	} _rows($n, $op);
+	return join ', ', @rows;
+}
+
+sub _copy_data
+{
+	my ($self, $n, $op) = @_;
+	return join('', map { join("\t", @$_) . "\n" } _rows($n, $op));
 }
 
 sub _log
@@ -192,7 +210,7 @@ sub _do
 	my ($self, $model, $n, $op) = @_;
 	my $copy = $op->{do} eq 'copy';
 	my $result = $copy ? $self->_query("COPY $op->{t} FROM STDIN", $self->_copy_data($n, $op)) : $self->_query($self->_sql($n, $op));
-	my $count = apply($model, $n, $copy ? { %$op, do => 'put' } : $op);
+	my $count = apply($model, $n, { %$op, do => $op->{do} =~ s/copy|list/put/r });
 
 	if ($op->{do} ne 'trunc' && $result->{tag} !~ / $count$/)
 	{
@@ -279,7 +297,7 @@ sub _plan
 sub _effect_json
 {
 	my ($effect) = @_;
-	return encode_json([ map { { %$_, do => $_->{do} =~ s/copy/put/r } } @$effect ]);
+	return encode_json([ map { { %$_, do => $_->{do} =~ s/copy|list/put/r } } @$effect ]);
 }
 
 # A block of statements.  Changes the model only if it was acknowledged.
