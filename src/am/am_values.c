@@ -171,7 +171,7 @@ prepare_row(List *exprs)
 	return states;
 }
 
-/* The next row of the list: what core's ValuesScan does when there is no condition and no projection. */
+/* The next row of the list: what core's ValuesScan does when there is no condition. */
 static TupleTableSlot *
 next_row(PlanState *ps)
 {
@@ -204,6 +204,20 @@ next_row(PlanState *ps)
 	return ExecStoreVirtualTuple(slot);
 }
 
+/* As next_row, where the statement leaves columns to their defaults. */
+static TupleTableSlot *
+next_projected_row(PlanState *ps)
+{
+	TupleTableSlot *row;
+
+	ResetExprContext(ps->ps_ExprContext);
+	row = next_row(ps);
+	if (TupIsNull(row))
+		return ExecClearTuple(ps->ps_ProjInfo->pi_state.resultslot);
+	ps->ps_ExprContext->ecxt_scantuple = row;
+	return ExecProject(ps->ps_ProjInfo);
+}
+
 /* The plan of an INSERT into one of our tables has started: its list of rows, if it has one that needs nothing else, is ours to walk. */
 void
 paimon_values_start(ModifyTableState *mt)
@@ -213,7 +227,7 @@ paimon_values_start(ModifyTableState *mt)
 
 	if (mt->operation != CMD_INSERT || rel->rd_rel->relkind != RELKIND_RELATION || !paimon_is_table(RelationGetRelid(rel)))
 		return;
-	if (!IsA(node, ValuesScanState) || node->ss.ps.qual != NULL || node->ss.ps.ps_ProjInfo != NULL)
+	if (!IsA(node, ValuesScanState) || node->ss.ps.qual != NULL)
 		return;
 	/* Rows with subqueries have been prepared when the plan started. */
 	for (int i = 0; i < node->array_len; i++)
@@ -221,5 +235,5 @@ paimon_values_start(ModifyTableState *mt)
 		if (node->exprstatelists[i] != NIL)
 			return;
 	}
-	ExecSetExecProcNode(&node->ss.ps, next_row);
+	ExecSetExecProcNode(&node->ss.ps, node->ss.ps.ps_ProjInfo != NULL ? next_projected_row : next_row);
 }

@@ -150,7 +150,8 @@ know_shown(PaimonMemView *view, PaimonViewSource *src)
 		PaimonBatchInfo *b = paimon_arena_ptr(src->arena, ref);
 
 		CHECK_FOR_INTERRUPTS();
-		if (!paimon_memview_shows(view, b))
+		/* what lies in front of the view is not looked at, whatever it is */
+		if (b->end > src->lo && !paimon_memview_shows(view, b))
 			break;
 		src->shown_before = b->end;
 		ref = __atomic_load_n(&b->next, __ATOMIC_ACQUIRE);

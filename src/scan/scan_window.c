@@ -23,7 +23,7 @@
 #include "port/pg_bitutils.h"
 #include "scan/scan_internal.h"
 
-#define WINDOW_ROWS 1024
+#define WINDOW_ROWS 448 /* so that a window is not larger than what a memory context gives from its blocks */
 #define ROWS_AT_ONCE 4
 
 /* A source as the merge sees it.  Its own position (source->row) is where the reader hands out rows. */
@@ -53,6 +53,8 @@ typedef struct Window
 	PaimonSource *source;		/* of those begun */
 	uint32		left;			/* of these, after the present one */
 } Window;
+
+StaticAssertDecl(sizeof(Window) <= 8192, "see WINDOW_ROWS");
 
 /* The lane takes its source's position. */
 static void
