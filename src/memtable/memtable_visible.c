@@ -36,7 +36,9 @@ ask_clog(PaimonBatchInfo *b)
 {
 	bool committed = TransactionIdDidCommit(b->xid);
 
-	set_hint(b, committed ? PAIMON_HINT_COMMITTED : PAIMON_HINT_ABORTED);
+	/* A hint stays: "aborted" is noted only of what does not run by the list of running transactions either. */
+	if (committed || !TransactionIdIsInProgress(b->xid))
+		set_hint(b, committed ? PAIMON_HINT_COMMITTED : PAIMON_HINT_ABORTED);
 	return committed;
 }
 
