@@ -46,8 +46,17 @@ extern void paimon_stop_reached(const char *name, bool critical);
 			paimon_stop_reached((name), true); \
 	} while (0)
 
+
+/* What must hold: an assertion that builds for tests also have on servers without assertions. */
+#define PAIMON_MUST(condition) \
+	do { \
+		if (unlikely(!(condition))) \
+			elog(ERROR, "%s:%d: does not hold: %s", __FILE__, __LINE__, #condition); \
+	} while (0)
+
 #else
 
+#define PAIMON_MUST(condition) Assert(condition)
 #define PAIMON_STOP_POINT(name) ((void) 0)
 #define PAIMON_STOP_POINT_CRIT(name) ((void) 0)
 

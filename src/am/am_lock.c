@@ -344,12 +344,10 @@ same_payload(PaimonTable *table, Relation rel, const PaimonTarget *target, const
 TM_Result
 paimon_recheck(PaimonTable *table, Relation rel, const PaimonTarget *target, Snapshot snapshot, PaimonLookup **lookup, PaimonRowRef *row)
 {
-	Snapshot	fresh = RegisterSnapshot(GetLatestSnapshot());
 	ItemPointerData tid = target->tid;
 	PaimonBytes key = {(const uint8 *) target->key.data, target->key.len};
 
-	*lookup = paimon_lookup_begin(table, rel, fresh);
-	UnregisterSnapshot(fresh);	/* the lookup has its own registration */
+	*lookup = paimon_lookup_begin_registered(table, rel, GetLatestSnapshot());
 	if (!paimon_lookup_get(*lookup, target->bucket, (const uint8 *) target->key.data, target->key.len, row))
 		return TM_Deleted;
 	if (table->merges)

@@ -305,6 +305,8 @@ paimon_memview_shows(PaimonMemView *view, PaimonBatchInfo *b)
 	switch (view->mode)
 	{
 		case PAIMON_VIEW_SNAPSHOT:
+			/* One that nobody holds any more would take running transactions for aborted ones, and note it. */
+			PAIMON_MUST(view->snapshot->regd_count > 0 || view->snapshot->active_count > 0);
 			return paimon_batch_visible(b, view->snapshot);
 		case PAIMON_VIEW_FLUSH:
 			if (view->nexcluded > 0 &&

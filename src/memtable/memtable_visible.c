@@ -36,7 +36,7 @@ ask_clog(PaimonBatchInfo *b)
 {
 	bool committed = TransactionIdDidCommit(b->xid);
 
-	/* A hint stays: "aborted" is noted only of what does not run by the list of running transactions either. */
+	/* A hint stays, and what is aborted is dropped for good: so it is worth a second question. */
 	if (committed || !TransactionIdIsInProgress(b->xid))
 		set_hint(b, committed ? PAIMON_HINT_COMMITTED : PAIMON_HINT_ABORTED);
 	return committed;

@@ -88,10 +88,13 @@ extern uint32 paimon_reader_units(PaimonReader *reader);
 extern void paimon_reader_set_unit(PaimonReader *reader, uint32 unit);
 
 /*
- * A point reader: kept open over many lookups with one snapshot (nested loops, UPDATE … WHERE pk = …).  The manifest is read once.
+ * A point reader: kept open over many lookups with one snapshot (nested loops, UPDATE … WHERE pk = …), which the caller keeps registered or active
+ * meanwhile if it is an MVCC one.  The manifest is read once.
  */
 typedef struct PaimonLookup PaimonLookup;
 extern PaimonLookup *paimon_lookup_begin(PaimonTable *table, Relation rel, Snapshot snapshot);
+/* The same with a snapshot that nobody else keeps: it is registered, with the current resource owner, until the lookup ends. */
+extern PaimonLookup *paimon_lookup_begin_registered(PaimonTable *table, Relation rel, Snapshot snapshot);
 /* The merged row of the key; false if there is none.  *row is valid until the next call. */
 extern bool paimon_lookup_get(PaimonLookup *lookup, int bucket, const uint8 *key, uint32 len, PaimonRowRef *row);
 /*

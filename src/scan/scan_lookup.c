@@ -74,6 +74,15 @@ paimon_lookup_begin(PaimonTable *table, Relation rel, Snapshot snapshot)
 	return lookup;
 }
 
+PaimonLookup *
+paimon_lookup_begin_registered(PaimonTable *table, Relation rel, Snapshot snapshot)
+{
+	PaimonLookup *lookup = paimon_lookup_begin(table, rel, RegisterSnapshot(snapshot));
+
+	lookup->state.owner = CurrentResourceOwner;
+	return lookup;
+}
+
 void
 paimon_lookup_end(PaimonLookup *lookup)
 {
