@@ -24,6 +24,7 @@ typedef struct PaimonScanDesc
 	MemoryContext cxt;
 	const int16 *columns;		/* of the slot that it fetches into, or NULL; see paimon_slot_set_columns */
 	int			ncolumns;
+	bool		unordered;		/* rows may come in any order: then the scan never turns round */
 	bool		in_unit;		/* parallel: working on a unit */
 	bool		exhausted;
 	bool		on_row;			/* `last` is the ctid of the row given last */

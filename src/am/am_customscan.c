@@ -155,6 +155,20 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 
 /* ---- execution ---- */
 
+typedef struct PaimonScanNode
+{
+	CustomScanState base;
+	bool		unordered;		/* nobody can tell in which order rows come */
+} PaimonScanNode;
+
+/* A scan begins; the order of keys costs time. */
+static void
+scan_begun(CustomScanState *node, TableScanDesc desc)
+{
+	((PaimonScanDesc *) desc)->unordered = ((PaimonScanNode *) node)->unordered;
+	node->ss.ss_currentScanDesc = desc;
+}
+
 static TupleTableSlot *
 scan_next(ScanState *node)
 {
@@ -162,7 +176,7 @@ scan_next(ScanState *node)
 
 	/* no scan yet: the plan is not parallel, or is run without workers */
 	if (unlikely(node->ss_currentScanDesc == NULL))
-		node->ss_currentScanDesc = table_beginscan(node->ss_currentRelation, estate->es_snapshot, 0, NULL);
+		scan_begun((CustomScanState *) node, table_beginscan(node->ss_currentRelation, estate->es_snapshot, 0, NULL));
 	if (paimon_scan_getnextslot(node->ss_currentScanDesc, estate->es_direction, node->ss_ScanTupleSlot))
 		return node->ss_ScanTupleSlot;
 	return NULL;
@@ -201,9 +215,17 @@ set_columns(CustomScanState *node)
 	paimon_slot_set_columns(node->ss.ss_ScanTupleSlot, columns, n);
 }
 
+/*
+ * Cursors that scroll must find the way they came.  Statements that change or lock rows should come upon them in the same order as others do, for fewer
+ * deadlocks.
+ */
 static void
 begin_scan(CustomScanState *node, EState *estate, int eflags)
 {
+	const PlannedStmt *stmt = estate->es_plannedstmt;
+
+	((PaimonScanNode *) node)->unordered = (eflags & EXEC_FLAG_BACKWARD) == 0 && stmt->commandType == CMD_SELECT && !stmt->hasModifyingCTE &&
+		stmt->rowMarks == NIL;
 	paimon_use_scan_slot(node, &paimon_slot_ops);
 	set_columns(node);
 }
@@ -233,7 +255,7 @@ static void
 initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *shared)
 {
 	table_parallelscan_initialize(node->ss.ss_currentRelation, shared, node->ss.ps.state->es_snapshot);
-	node->ss.ss_currentScanDesc = table_beginscan_parallel(node->ss.ss_currentRelation, shared);
+	scan_begun(node, table_beginscan_parallel(node->ss.ss_currentRelation, shared));
 }
 
 static void
@@ -245,7 +267,7 @@ reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *shared)
 static void
 initialize_worker(CustomScanState *node, shm_toc *toc, void *shared)
 {
-	node->ss.ss_currentScanDesc = table_beginscan_parallel(node->ss.ss_currentRelation, shared);
+	scan_begun(node, table_beginscan_parallel(node->ss.ss_currentRelation, shared));
 }
 
 static const CustomExecMethods exec_methods = {
@@ -263,10 +285,10 @@ static const CustomExecMethods exec_methods = {
 static Node *
 create_scan_state(CustomScan *scan)
 {
-	CustomScanState *node = makeNode(CustomScanState);
+	PaimonScanNode *node = (PaimonScanNode *) newNode(sizeof(PaimonScanNode), T_CustomScanState);
 
-	node->methods = &exec_methods;
-	paimon_init_scan_slot(node, &paimon_slot_ops);
+	node->base.methods = &exec_methods;
+	paimon_init_scan_slot(&node->base, &paimon_slot_ops);
 	return (Node *) node;
 }
 

@@ -122,6 +122,7 @@ paimon_scan_open(PaimonScanDesc *scan)
 	spec.snapshot = scan->base.rs_snapshot;
 	spec.bucket = -1;
 	spec.forward = true;
+	spec.unordered = scan->unordered;
 	spec.whole = true;
 	spec.nokey = true;
 	spec.columns = scan->columns;

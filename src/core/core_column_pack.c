@@ -422,9 +422,10 @@ unpack_run(const uint8_t *bits, uint64_t bit, uint32_t count, uint32_t width, ui
 		out[i] = base + mul * ((paimon_load_le64(bits + (bit >> 3)) >> (bit & 7)) & mask);
 }
 
-/* Unpacks numbers first .. first + count - 1 of the slice whose bits these are, as frame of reference. */
+/* Unpacks numbers first .. first + count - 1 of the slice whose bits these are, as base + mul * residual, as far as that goes fast.  Returns how many. */
 static uint32_t
-unpack_slice(const PaimonPacked *p, const uint8_t *bits, uint32_t nbytes, uint32_t first, uint32_t count, uint64_t *out)
+unpack_slice(const PaimonPacked *p, const uint8_t *bits, uint32_t nbytes, uint32_t first, uint32_t count, uint64_t base, uint64_t mul,
+			 uint64_t *out)
 {
 	/* numbers whose 8-byte load ends inside: (first + i) * width / 8 + 8 <= nbytes */
 	uint64_t	last = nbytes < 8 ? 0 : (((uint64_t) nbytes - 8) * 8 + 7) / p->width;
@@ -432,26 +433,19 @@ unpack_slice(const PaimonPacked *p, const uint8_t *bits, uint32_t nbytes, uint32
 	uint64_t	bit = (uint64_t) first * p->width;
 	uint32_t	n = fast < count ? (uint32_t) fast : count;
 
-	if (p->mul == 1)
-		unpack_run(bits, bit, n, p->width, p->base, 1, out);
+	if (mul == 1)
+		unpack_run(bits, bit, n, p->width, base, 1, out);
 	else
-		unpack_run(bits, bit, n, p->width, p->base, p->mul, out);
+		unpack_run(bits, bit, n, p->width, base, mul, out);
 	return n;
 }
 
-/* Unpacks numbers first .. first + count - 1 (all < p->n, and fetched) into out. */
-void
-paimon_packed_unpack(const PaimonPacked *p, uint32_t first, uint32_t count, uint64_t *out)
+/* The same for all of them, from slice to slice; p->width > 0. */
+static void
+unpack_residuals(const PaimonPacked *p, uint32_t first, uint32_t count, uint64_t base, uint64_t mul, uint64_t *out)
 {
 	uint32_t	end = first + count;
-	bool		plain = p->width > 0 && p->width < 64 && p->slope == 0;
 
-	if (p->width == 0 && p->slope == 0)
-	{
-		for (uint32_t i = 0; i < count; i++)
-			out[i] = p->base;
-		return;
-	}
 	while (first < end)
 	{
 		uint32_t	s = first / PAIMON_SLICE_ITEMS;
@@ -462,15 +456,39 @@ paimon_packed_unpack(const PaimonPacked *p, uint32_t first, uint32_t count, uint
 		/* bits in one piece need no cuts */
 		if (stop > end || p->slices == NULL || p->slices->whole)
 			stop = end;
-		if (plain)
+		if (p->width < 64)
 		{
 			bits = paimon_packed_slice(p, s, &nbytes);
-			count = unpack_slice(p, bits, nbytes, first % PAIMON_SLICE_ITEMS, stop - first, out);
+			count = unpack_slice(p, bits, nbytes, first % PAIMON_SLICE_ITEMS, stop - first, base, mul, out);
 			first += count;
 			out += count;
 		}
 		for (; first < stop; first++)
-			*out++ = paimon_packed_get(p, first);
+			*out++ = base + mul * paimon_packed_residual(p, first);
+	}
+}
+
+/* Unpacks numbers first .. first + count - 1 (all < p->n, and fetched) into out. */
+void
+paimon_packed_unpack(const PaimonPacked *p, uint32_t first, uint32_t count, uint64_t *out)
+{
+	if (p->width == 0 && p->slope == 0)
+	{
+		for (uint32_t i = 0; i < count; i++)
+			out[i] = p->base;
+	}
+	else if (p->width == 0)
+	{
+		for (uint32_t i = 0; i < count; i++)
+			out[i] = p->base + p->mul * (((first + i) * p->slope) >> 16);
+	}
+	else if (p->slope == 0)
+		unpack_residuals(p, first, count, p->base, p->mul, out);
+	else
+	{
+		unpack_residuals(p, first, count, 0, 1, out);
+		for (uint32_t i = 0; i < count; i++)
+			out[i] = p->base + p->mul * ((((first + i) * p->slope) >> 16) + out[i]);
 	}
 }
 

@@ -48,6 +48,7 @@ typedef struct PaimonReadSpec
 	Snapshot	snapshot;		/* any kind; non-MVCC ones are mapped as H23 says.  NULL as well */
 	int			bucket;			/* -1: all */
 	bool		forward;
+	bool		unordered;		/* within a bucket, too, rows may come in any order, which is another one each time */
 	bool		whole;			/* most rows will be read (sequential scan): decode columns whole */
 	PaimonBytes lower;			/* key range, inclusive; data NULL = unbounded */
 	PaimonBytes upper;

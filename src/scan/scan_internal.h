@@ -183,11 +183,11 @@ typedef struct PaimonWindow
 	PaimonWindowRow *end;
 } PaimonWindow;
 
-/* Sources, newest first, each on its first row. */
-extern PaimonWindow *paimon_window_begin(PaimonSource **sources, int nsources);
+/* Sources, newest first, each on its first row.  unordered: rows may come in any order. */
+extern PaimonWindow *paimon_window_begin(PaimonSource **sources, int nsources, bool unordered);
 extern PaimonSource *paimon_window_more(PaimonWindow *window);
 
-/* The source that has the next key's newest record, on that row until the next call; NULL at the end. */
+/* The source that has the next key's (or some key's) newest record, on that row until the next call; NULL at the end. */
 static inline PaimonSource *
 paimon_window_next(PaimonWindow *window)
 {

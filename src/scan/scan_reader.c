@@ -497,7 +497,7 @@ open_section(PaimonReader *reader, PaimonSection *section)
 		reader->single->keyed = reader->single->keyed && reader->single->kind != PAIMON_SOURCE_RUN;
 	}
 	else if (reader->folder == NULL && reader->spec.forward && reader->nsources > 0 && reader->nsources <= PAIMON_WINDOW_SOURCES)
-		reader->window = paimon_window_begin(reader->sources, reader->nsources);
+		reader->window = paimon_window_begin(reader->sources, reader->nsources, reader->spec.unordered);
 	else if (reader->nsources > 0)
 	{
 		PaimonAllocator alloc = {reader_alloc, reader->section_cxt};

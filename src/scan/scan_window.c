@@ -12,6 +12,8 @@
  *
  * A window ends where a source must move in another way than to its array's next row: at an array's end, and behind a record of the write buffer.
  *
+ * Where nobody asks for the order of keys most windows are made in a cheaper way (scan_unordered.c).
+ *
  * With few sources looking at each of them costs less than a tree that remembers who lost to whom; with many the loser tree does the work (scan_reader.c), as
  * it does backward.
  *
@@ -21,46 +23,13 @@
 
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
-#include "scan/scan_internal.h"
-
-#define WINDOW_ROWS 448 /* so that a window is not larger than what a memory context gives from its blocks */
-#define ROWS_AT_ONCE 4
-
-/* A source as the merge sees it.  Its own position (source->row) is where the reader hands out rows. */
-typedef struct Lane
-{
-	PaimonSource *source;
-	bool		has_rows;		/* RUN, MEMORY; else (BUFFER) one record at a time */
-	const uint64 *prefixes;		/* of the array; NULL: not decoded yet, only the row at hand's number is known */
-	uint32		row;			/* next row to be merged */
-	uint32		end;			/* of the rows in this array */
-	uint32		key_len;		/* with prefixes: if all keys of the array have this length, and are no longer than their first bytes; else 0 */
-	bool		leave;			/* must move on before the next window: at its array's end, or behind its record */
-} Lane;
-
-typedef struct Window
-{
-	PaimonWindow base;
-	int			nlanes;			/* newest first; sources that are done have none */
-	uint64		order[PAIMON_WINDOW_SOURCES];	/* first bytes of each lane's next key */
-	Lane		lanes[PAIMON_WINDOW_SOURCES];
-
-	uint32		nrows;
-	PaimonWindowRow rows[WINDOW_ROWS + ROWS_AT_ONCE];
-
-	/* behind them, perhaps, all that is left of one lane's array */
-	int			rest_lane;		/* -1: no such, or begun */
-	PaimonSource *source;		/* of those begun */
-	uint32		left;			/* of these, after the present one */
-} Window;
-
-StaticAssertDecl(sizeof(Window) <= 8192, "see WINDOW_ROWS");
+#include "scan/scan_window.h"
 
 /* The lane takes its source's position. */
 static void
-lane_enter(Window *window, int i)
+lane_enter(PaimonMergeWindow *window, int i)
 {
-	Lane	   *lane = &window->lanes[i];
+	PaimonLane *lane = &window->lanes[i];
 	PaimonSource *s = lane->source;
 
 	window->order[i] = s->m.prefix;
@@ -75,12 +44,13 @@ lane_enter(Window *window, int i)
 }
 
 PaimonWindow *
-paimon_window_begin(PaimonSource **sources, int nsources)
+paimon_window_begin(PaimonSource **sources, int nsources, bool unordered)
 {
-	Window	   *window = palloc_object(Window);
+	PaimonMergeWindow *window = palloc_object(PaimonMergeWindow);
 
 	Assert(nsources <= PAIMON_WINDOW_SOURCES);
 	window->nlanes = nsources;
+	window->unordered = unordered ? paimon_unordered_begin() : NULL;
 	window->nrows = 0;
 	window->base.next = window->base.end = window->rows;
 	window->rest_lane = -1;
@@ -98,13 +68,13 @@ paimon_window_begin(PaimonSource **sources, int nsources)
 
 /* Sources that ended the last window move on; those that are done lose their lanes. */
 static void
-leave_window(Window *window)
+leave_window(PaimonMergeWindow *window)
 {
 	int			n = 0;
 
 	for (int i = 0; i < window->nlanes; i++)
 	{
-		Lane	   *lane = &window->lanes[i];
+		PaimonLane *lane = &window->lanes[i];
 		PaimonSource *s = lane->source;
 		bool		entered = lane->leave;
 
@@ -127,41 +97,16 @@ leave_window(Window *window)
 }
 
 static inline void
-add_row(Window *window, int i, uint32 row)
+add_row(PaimonMergeWindow *window, int i, uint32 row)
 {
 	window->rows[window->nrows++] = (PaimonWindowRow) {window->lanes[i].source, row};
 }
 
-static inline void
-load_prefixes(Lane *lane)
-{
-	if (unlikely(lane->prefixes == NULL))
-	{
-		paimon_source_load_prefixes(lane->source);
-		lane->prefixes = lane->source->prefixes;
-		if (lane->source->fixed_len <= sizeof(uint64))
-			lane->key_len = lane->source->fixed_len;
-	}
-}
-
-/* A lane goes on to a row; true if that is the end of its array. */
-static inline bool
-lane_move(Window *window, int i, uint32 row)
-{
-	Lane	   *lane = &window->lanes[i];
-
-	lane->row = row;
-	lane->leave = row == lane->end;
-	if (!lane->leave)
-		window->order[i] = lane->prefixes[row];
-	return lane->leave;
-}
-
 /* The key of a lane's next row, for comparisons: set in a copy, since the source's own is where rows are handed out. */
 static void
-lane_key(Window *window, int i, PaimonMergeSource *key)
+lane_key(PaimonMergeWindow *window, int i, PaimonMergeSource *key)
 {
-	Lane	   *lane = &window->lanes[i];
+	PaimonLane *lane = &window->lanes[i];
 	PaimonSource *s = lane->source;
 
 	key->prefix = window->order[i];
@@ -177,14 +122,14 @@ lane_key(Window *window, int i, PaimonMergeSource *key)
 		key->len = s->gathered[lane->row].key.len;
 		return;
 	}
-	load_prefixes(lane);
+	paimon_lane_load(lane);
 	key->key = s->keys != NULL ? s->keys[lane->row].data : NULL;
 	key->len = s->keys != NULL ? s->keys[lane->row].len : s->fixed_len;
 }
 
 /* Lanes of the set whose next keys are equal and smallest, of those that begin alike. */
 static uint32
-smallest_keys(Window *window, uint32 lanes)
+smallest_keys(PaimonMergeWindow *window, uint32 lanes)
 {
 	PaimonMergeSource best = {0};
 	uint32		same = 0;
@@ -212,7 +157,7 @@ smallest_keys(Window *window, uint32 lanes)
 
 /* Are the next keys of two lanes, which begin alike, surely equal? */
 static inline bool
-same_short_keys(const Lane *a, const Lane *b)
+same_short_keys(const PaimonLane *a, const PaimonLane *b)
 {
 	return a->key_len != 0 && a->key_len == b->key_len;
 }
@@ -222,7 +167,7 @@ same_short_keys(const Lane *a, const Lane *b)
  * key.  True if the window ends.
  */
 static bool
-merge_equal(Window *window, int first, uint64 order)
+merge_equal(PaimonMergeWindow *window, int first, uint64 order)
 {
 	uint32		same = 0;
 	uint32		len = PG_UINT32_MAX;
@@ -232,12 +177,12 @@ merge_equal(Window *window, int first, uint64 order)
 	/* short keys of one length that begin alike are equal */
 	for (int i = first; i < window->nlanes; i++)
 	{
-		Lane	   *lane = &window->lanes[i];
+		PaimonLane *lane = &window->lanes[i];
 
 		if (window->order[i] != order)
 			continue;
 		if (lane->has_rows)
-			load_prefixes(lane);
+			paimon_lane_load(lane);
 		same |= 1U << i;
 		len = len == PG_UINT32_MAX || len == lane->key_len ? lane->key_len : 0;
 	}
@@ -249,37 +194,21 @@ merge_equal(Window *window, int first, uint64 order)
 	for (; same != 0; same &= same - 1)
 	{
 		int			i = pg_rightmost_one_pos32(same);
-		Lane	   *lane = &window->lanes[i];
+		PaimonLane *lane = &window->lanes[i];
 
 		if (lane->has_rows)
-			ends |= lane_move(window, i, lane->row + 1);
+			ends |= paimon_lane_move(window, i, lane->row + 1);
 		else
 			ends = lane->leave = true;
 	}
 	return ends;
 }
 
-/* All rows that are left in the lane's group come before `limit`, as the file's footer tells?  Then their keys need not be decoded. */
-static bool
-group_before(const Lane *lane, uint64 limit)
-{
-	const PaimonSource *s = lane->source;
-	const PaimonBytes *end;
-
-	if (lane->prefixes != NULL)
-		return lane->prefixes[lane->end - 1] < limit;
-	if (s->group_no + 1 < paimon_run_ngroups(s->file))
-		end = paimon_run_group_first_key(s->file, s->group_no + 1);
-	else
-		end = paimon_run_max_key(s->file);
-	return paimon_key_prefix(end->data, end->len) < limit;
-}
-
 /* Adds the rows from `row` on, which is one, that are below the limit, as long as the window has room.  Returns the first that it did not add. */
 static uint32
-add_rows_below(Window *window, int i, uint32 row, uint64 limit)
+add_rows_below(PaimonMergeWindow *window, int i, uint32 row, uint64 limit)
 {
-	const Lane *lane = &window->lanes[i];
+	const PaimonLane *lane = &window->lanes[i];
 	const uint64 *prefixes = lane->prefixes;
 	PaimonWindowRow *out = &window->rows[window->nrows];
 	PaimonWindowRow *full = &window->rows[WINDOW_ROWS];
@@ -309,9 +238,9 @@ add_rows_below(Window *window, int i, uint32 row, uint64 limit)
 
 /* Lane i alone has the smallest number, the others are at `limit` or above.  True if the window ends. */
 static bool
-merge_stretch(Window *window, int i, uint64 limit)
+merge_stretch(PaimonMergeWindow *window, int i, uint64 limit)
 {
-	Lane	   *lane = &window->lanes[i];
+	PaimonLane *lane = &window->lanes[i];
 
 	if (!lane->has_rows)
 	{
@@ -319,19 +248,19 @@ merge_stretch(Window *window, int i, uint64 limit)
 		lane->leave = true;
 		return true;
 	}
-	if (window->nlanes == 1 || group_before(lane, limit))
+	if (window->nlanes == 1 || paimon_lane_before(lane, limit))
 	{
 		window->rest_lane = i;
 		lane->leave = true;
 		return true;
 	}
-	load_prefixes(lane);
-	return lane_move(window, i, add_rows_below(window, i, lane->row, limit));
+	paimon_lane_load(lane);
+	return paimon_lane_move(window, i, add_rows_below(window, i, lane->row, limit));
 }
 
 /* Fills the list of rows; false at the end.  Not part of its caller, which is called for each row. */
 static pg_noinline bool
-merge_window(Window *window)
+merge_window(PaimonMergeWindow *window)
 {
 	bool		ends = false;
 
@@ -341,6 +270,8 @@ merge_window(Window *window)
 	window->base.next = window->base.end = window->rows;
 	if (window->nlanes == 0)
 		return false;
+	if (window->unordered != NULL && paimon_unordered_fill(window))
+		return true;
 	while (!ends && window->nrows < WINDOW_ROWS)
 	{
 		const uint64 *order = window->order;
@@ -369,8 +300,8 @@ merge_window(Window *window)
 		if (second > least && order[oldest] == least && same_short_keys(&window->lanes[winner], &window->lanes[oldest]))
 		{
 			add_row(window, winner, window->lanes[winner].row);
-			ends = lane_move(window, winner, window->lanes[winner].row + 1);
-			ends |= lane_move(window, oldest, window->lanes[oldest].row + 1);
+			ends = paimon_lane_move(window, winner, window->lanes[winner].row + 1);
+			ends |= paimon_lane_move(window, oldest, window->lanes[oldest].row + 1);
 			continue;
 		}
 		second = Min(second, order[oldest]);
@@ -387,7 +318,7 @@ merge_window(Window *window)
 PaimonSource *
 paimon_window_more(PaimonWindow *base)
 {
-	Window	   *window = (Window *) base;
+	PaimonMergeWindow *window = (PaimonMergeWindow *) base;
 
 	if (likely(window->left > 0))
 	{
@@ -397,7 +328,7 @@ paimon_window_more(PaimonWindow *base)
 	}
 	if (window->rest_lane >= 0)
 	{
-		Lane	   *lane = &window->lanes[window->rest_lane];
+		PaimonLane *lane = &window->lanes[window->rest_lane];
 
 		window->source = lane->source;
 		window->source->row = lane->row;
