@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_column_pack.c
- *	  Packed numbers: every width, divisors, slopes, extremes, truncation.
+ *	  Packed numbers: every width, divisors, slopes, slices, extremes, truncation.
  *
  *-------------------------------------------------------------------------
  */
@@ -243,6 +243,98 @@ check_extremes(void)
 	CHECK_EQ(width, 64);
 }
 
+/* Number i of packed ones, bit by bit. */
+static uint64_t
+number_by_bits(const PaimonPacked *p, const uint8_t *bits, uint32_t i)
+{
+	uint64_t	r = 0;
+
+	for (uint32_t b = 0; b < p->width; b++)
+	{
+		uint64_t	at = (uint64_t) i * p->width + b;
+
+		r |= (uint64_t) (bits[at >> 3] >> (at & 7) & 1) << b;
+	}
+	return p->base + p->mul * ((i * p->slope >> 16) + r);
+}
+
+/* Unpacks some stretches: from anywhere, over the ends of slices, and up to the last number. */
+static void
+check_stretches(const PaimonPacked *p, const uint8_t *bits)
+{
+	for (uint32_t k = 0; k < 8; k++)
+	{
+		uint32_t	first = k == 0 ? 0 : (uint32_t) unit_below(p->n);
+		uint32_t	count = k < 3 ? p->n - first : (uint32_t) unit_below(p->n - first + 1);
+		uint64_t   *got = malloc((count + 1) * sizeof(uint64_t));
+		uint32_t	wrong = 0;
+
+		got[count] = UINT64_C(0x5EED5EED5EED5EED);
+		paimon_packed_unpack(p, first, count, got);
+		for (uint32_t i = 0; i < count; i++)
+			wrong += got[i] != number_by_bits(p, bits, first + i) || got[i] != paimon_packed_get(p, first + i);
+		CHECK_MSG(wrong == 0, "%u of %u numbers from %u on, of %u, width %u, slope %" PRIu64 ", mul %" PRIu64, wrong, count, first, p->n, p->width, p->slope, p->mul);
+		CHECK(got[count] == UINT64_C(0x5EED5EED5EED5EED));
+		free(got);
+	}
+}
+
+/*
+ * Every width with every kind of slope and factor, also those that the writer would not choose: in one piece, in slices of which each has a block of
+ * exactly its size, and in slices fetched together.
+ */
+static void
+check_unpack(void)
+{
+	static const uint32_t sizes[] = {1, 2, 7, 8, 9, 63, PAIMON_SLICE_ITEMS - 1, PAIMON_SLICE_ITEMS, PAIMON_SLICE_ITEMS + 1, 2 * PAIMON_SLICE_ITEMS + 13, MAX_N};
+
+	for (uint32_t w = 0; w <= 64; w += w == 57 ? 7 : 1)
+		for (uint32_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+			for (uint32_t kind = 0; kind < 4; kind++)
+			{
+				uint32_t	size = PAIMON_SLICE_ITEMS / 8 * w;
+				PaimonSlices slices = {0};
+				PaimonPacked p = {.n = sizes[s], .width = w, .base = unit_below(3) ? unit_rand() : 0, .mul = 1};
+				uint8_t    *bits;
+
+				p.nbytes = (uint32_t) (((uint64_t) p.n * w + 7) / 8);
+				if (kind & 1)
+					p.slope = unit_rand() >> unit_below(64);
+				if (kind & 2)
+					p.mul = unit_below(2) ? 0 - (1 + unit_below(1000)) : unit_rand();
+				bits = malloc(p.nbytes + 1);
+				for (uint32_t i = 0; i < p.nbytes; i++)
+					bits[i] = (uint8_t) unit_rand();
+				p.bits = memcpy(malloc(p.nbytes + (p.nbytes == 0)), bits, p.nbytes);
+				check_stretches(&p, bits);
+				if (w > 0)
+				{
+					const uint8_t *whole = p.bits;
+					uint32_t	nslices = (p.n + PAIMON_SLICE_ITEMS - 1) / PAIMON_SLICE_ITEMS;
+
+					p.bits = NULL;
+					p.slices = &slices;
+					for (uint32_t i = 0; i < nslices; i++)
+					{
+						uint32_t	len = i + 1 < nslices ? size : p.nbytes - i * size;
+
+						slices.slice[i] = memcpy(malloc(len), bits + i * size, len);
+					}
+					check_stretches(&p, bits);
+					for (uint32_t i = 0; i < nslices; i++)
+					{
+						free((void *) slices.slice[i]);
+						slices.slice[i] = whole + i * size;
+					}
+					slices.whole = true;
+					check_stretches(&p, bits);
+					p.bits = whole;
+				}
+				free((void *) p.bits);
+				free(bits);
+			}
+}
+
 /* Headers that cannot be. */
 static void
 check_malformed(void)
@@ -269,6 +361,7 @@ main(int argc, char **argv)
 	check_widths();
 	check_slopes();
 	check_extremes();
+	check_unpack();
 	check_malformed();
 	unit_arena_reset(&arena);
 	return unit_end();
