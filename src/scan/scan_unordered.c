@@ -103,8 +103,9 @@ forget_keys(PaimonUnordered *unordered, uint64 first, uint64 last, uint32 key_le
 	unordered->dense = (last - first) >> unordered->zeros < MAX_FLAGS;
 	if (unordered->dense)
 	{
+		/* add_rows adds what is in a flag: never anything but true or false, also in those that only a damaged file's keys come to */
 		if (unordered->flags == NULL)
-			unordered->flags = MemoryContextAlloc(unordered->cxt, MAX_FLAGS * sizeof(bool));
+			unordered->flags = MemoryContextAllocZero(unordered->cxt, MAX_FLAGS * sizeof(bool));
 		memset(unordered->flags, false, (((last - first) >> unordered->zeros) + 1) * sizeof(bool));
 	}
 	else
