@@ -6,7 +6,18 @@ INSERT INTO cur SELECT g, 'b' || g FROM generate_series(2000, 2100) g;
 BEGIN;
 INSERT INTO cur SELECT g, 'c' || g FROM generate_series(500, 520) g;
 DELETE FROM cur WHERE id BETWEEN 100 AND 200;
-CREATE TEMP TABLE forward AS SELECT row_number() OVER () AS n, id, v FROM cur;
+-- Another scan may give rows in another order: a scrolling cursor that goes straight ahead tells what it is.
+CREATE TEMP TABLE forward (n bigserial PRIMARY KEY, id int, v text);
+DO $$
+DECLARE
+	c SCROLL CURSOR FOR SELECT id, v FROM cur;
+	r record;
+BEGIN
+	FOR r IN c LOOP
+		INSERT INTO forward (id, v) VALUES (r.id, r.v);
+	END LOOP;
+END $$;
+SELECT count(*) FROM (TABLE cur EXCEPT SELECT id, v FROM forward) x;
 CREATE FUNCTION pg_temp.walk(steps int[]) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	c refcursor;
