@@ -65,17 +65,20 @@ sub server_processes
 	return grep { (readlink("/proc/$_/cwd") // '') eq $data } map { m,^/proc/(\d+)$, } glob '/proc/[0-9]*';
 }
 
-# The postmaster is gone, or is killed now; its children are killed, or left to notice.  Then a start.
+# The postmaster is gone, or is killed now; its children are killed, or left to notice.  Then a start.  If the process that was stopped died with it, its LWLocks
+# are held for good: who waits for one of them, as for one of the server's own, notices nothing, and is killed after a while.
 sub restart_after_kill
 {
-	my ($children_too) = @_;
+	my ($children_too, $holder_died) = @_;
 	my $until = time() + 30;
+	my $patience = time() + 5;
 	my $pid = postmaster_pid();
 
 	$node->kill9;
 	kill 9, server_processes() if $children_too;
 	while (server_processes() || kill(0, $pid))
 	{
+		kill 9, server_processes() if $holder_died && time() > $patience;
 		die 'children outlive the postmaster' if time() > $until;
 		select(undef, undef, undef, 0.02);
 	}
@@ -200,8 +203,9 @@ sub load_and_kill
 	$how .= ' not reached' if $point && !$killed;
 	$how .= ' not found' if !$point && !$killed && $how ne 'postmaster';
 	my $dead = time();
-	my $restart = !$killed || ($point && $action eq 'panic');
-	restart_after_kill(rand() < 0.7) if $restart;
+	my $holder_died = $killed && $point && $action eq 'panic';
+	my $restart = !$killed || $holder_died;
+	restart_after_kill(rand() < 0.7, $holder_died) if $restart;
 	waitpid($_, 0) for @pids;
 	note(sprintf('load %.1f s, restart %.1f s', $dead - $begin, time() - $dead));
 	return ($how, $killed);
